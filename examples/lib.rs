@@ -1,0 +1,1 @@
+//! Runnable demos; see the files beside this one.

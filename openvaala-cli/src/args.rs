@@ -1,0 +1,171 @@
+//! What can be said on the command line.
+
+use std::net::SocketAddr;
+use std::path::PathBuf;
+
+use clap::{Args, Parser, Subcommand};
+use openvaala_protocol::id::ConversationId;
+
+/// Runs agents and keeps every conversation.
+#[derive(Debug, Parser)]
+#[command(name = "openvaala", version, about, propagate_version = true, subcommand_required = true)]
+#[command(after_help = "Examples:\n  openvaala exec \"look around this folder and tell me what it is\"\n  \
+    openvaala list\n  openvaala provider add openai --base-url https://api.openai.com/v1 \\\n      \
+    --model gpt-5.4-mini --api-key-env OPENAI_API_KEY --default")]
+pub(crate) struct Cli {
+    #[command(flatten)]
+    pub(crate) dirs: DirArgs,
+    #[command(subcommand)]
+    pub(crate) command: Command,
+}
+
+/// Where things are; every one of them also has a variable.
+#[derive(Args, Clone, Debug, Default)]
+pub(crate) struct DirArgs {
+    /// Where openvaala.yaml and providers/ are [default: ~/.config/openvaala]
+    #[arg(long, global = true, env = "OPENVAALA_CONFIG_DIR", value_name = "DIR")]
+    pub(crate) config_dir: Option<PathBuf>,
+    /// Where conversations are [default: ~/.local/share/openvaala]
+    #[arg(long, global = true, env = "OPENVAALA_DATA_DIR", value_name = "DIR")]
+    pub(crate) data_dir: Option<PathBuf>,
+    /// Where a running server is found and logs to [default: ~/.local/state/openvaala]
+    #[arg(long, global = true, env = "OPENVAALA_STATE_DIR", value_name = "DIR")]
+    pub(crate) state_dir: Option<PathBuf>,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum Command {
+    Exec(ExecArgs),
+    Serve(ServeArgs),
+    List(ListArgs),
+    Show(ShowArgs),
+    /// Builds the index of conversations anew from their logs
+    Reindex,
+    #[command(subcommand)]
+    Provider(ProviderCommand),
+    #[command(subcommand)]
+    Config(ConfigCommand),
+}
+
+/// Has an agent do something in this folder, and shows what it does
+///
+/// The answer goes to standard output as it comes; notes on tools go to standard error. A server is started if none
+/// runs. Exit codes: 0 completed, 1 failed, 2 wrong usage, 3 refused, 130 interrupted.
+#[derive(Args, Debug)]
+#[command(after_help = "Examples:\n  openvaala exec \"what does this project do?\"\n  \
+    openvaala exec --cwd ~/work --model openai/gpt-5.4-mini \"fix the failing test\"\n  \
+    openvaala exec --json \"list the open questions in TODO.md\"")]
+pub(crate) struct ExecArgs {
+    /// What to do
+    pub(crate) prompt: String,
+    /// One event a line, as JSON
+    #[arg(long)]
+    pub(crate) json: bool,
+    /// The folder to work in [default: this one]
+    #[arg(long, value_name = "DIR")]
+    pub(crate) cwd: Option<PathBuf>,
+    /// The model to ask, as PROVIDER/MODEL [default: the configured one]
+    #[arg(long, value_name = "PROVIDER/MODEL")]
+    pub(crate) model: Option<String>,
+}
+
+/// Runs the server in the foreground, or looks after a running one
+#[derive(Args, Debug)]
+#[command(args_conflicts_with_subcommands = true)]
+pub(crate) struct ServeArgs {
+    #[command(subcommand)]
+    pub(crate) command: Option<ServeCommand>,
+    /// The address to listen on [default: 127.0.0.1:8790, or any free port if that is taken]
+    #[arg(long, value_name = "ADDRESS")]
+    pub(crate) listen: Option<SocketAddr>,
+    /// Started by a client: end after 30 idle minutes
+    #[arg(long, hide = true)]
+    pub(crate) client_started: bool,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum ServeCommand {
+    /// Stops the running server; what its turns have done is written down first
+    Stop,
+    /// Tells how the running server is
+    Status {
+        /// As JSON
+        #[arg(long)]
+        json: bool,
+    },
+}
+
+/// Lists conversations, the last used first
+#[derive(Args, Debug)]
+pub(crate) struct ListArgs {
+    /// How many to list
+    #[arg(long, default_value_t = 20, value_parser = clap::value_parser!(u32).range(1..=1000))]
+    pub(crate) limit: u32,
+    /// One conversation a line, as JSON
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+/// Shows what was said and done in a conversation
+#[derive(Args, Debug)]
+pub(crate) struct ShowArgs {
+    /// The conversation's id, or the beginning of it
+    pub(crate) id: String,
+    /// One item a line, as JSON
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+/// Looks after model providers
+#[derive(Debug, Subcommand)]
+pub(crate) enum ProviderCommand {
+    /// Adds a provider that speaks OpenAI Chat Completions
+    #[command(after_help = "Examples:\n  openvaala provider add openai --base-url https://api.openai.com/v1 \\\n      \
+        --model gpt-5.4-mini --api-key-env OPENAI_API_KEY --default\n  \
+        openvaala provider add local --base-url http://127.0.0.1:8080/v1 --model any")]
+    Add(AddArgs),
+    /// Lists the providers and the model that is asked by default
+    List {
+        /// As JSON
+        #[arg(long)]
+        json: bool,
+    },
+    /// Asks a provider for one word
+    Test {
+        /// Which provider [default: the one that is asked by default]
+        name: Option<String>,
+    },
+}
+
+#[derive(Args, Debug)]
+pub(crate) struct AddArgs {
+    /// A name of your choice
+    pub(crate) name: String,
+    /// Where its API begins, such as https://api.openai.com/v1
+    #[arg(long, value_name = "URL")]
+    pub(crate) base_url: String,
+    /// The model to ask it for
+    #[arg(long)]
+    pub(crate) model: String,
+    /// The variable of the server's environment that has the key
+    #[arg(long, value_name = "VARIABLE", conflicts_with = "api_key_stdin")]
+    pub(crate) api_key_env: Option<String>,
+    /// Read the key from standard input; it is written to the provider's file, which only you can read
+    #[arg(long)]
+    pub(crate) api_key_stdin: bool,
+    /// Ask it in new conversations
+    #[arg(long)]
+    pub(crate) default: bool,
+}
+
+/// Looks after the configuration
+#[derive(Debug, Subcommand)]
+pub(crate) enum ConfigCommand {
+    /// Checks every file and names the first mistake of each
+    Check,
+}
+
+/// What was given as the id of a conversation.
+pub(crate) fn exact_id(text: &str) -> Option<ConversationId> {
+    text.parse().ok()
+}

@@ -1,0 +1,39 @@
+//! The commands, one file each.
+
+mod config;
+mod exec;
+mod list;
+mod provider;
+mod reindex;
+mod serve;
+mod show;
+
+use std::process::ExitCode;
+
+use crate::args::{Cli, Command, ServeCommand};
+use crate::dirs::Dirs;
+use crate::error::CliError;
+
+pub(crate) async fn run(cli: Cli) -> Result<ExitCode, CliError> {
+    let dirs = Dirs::find(&cli.dirs)?;
+    match cli.command {
+        Command::Exec(args) => exec::run(&dirs, args).await,
+        Command::Serve(args) => match args.command {
+            None => serve::run(dirs, args.listen, args.client_started).await,
+            Some(ServeCommand::Stop) => serve::stop(&dirs).await,
+            Some(ServeCommand::Status { json }) => serve::status(&dirs, json).await,
+        },
+        Command::List(args) => list::run(&dirs, args).await,
+        Command::Show(args) => show::run(&dirs, args).await,
+        Command::Reindex => reindex::run(&dirs).await,
+        Command::Provider(command) => provider::run(&dirs, command).await,
+        Command::Config(_) => config::check(&dirs),
+    }
+}
+
+/// The variables of this process; those that are no text are left out.
+pub(crate) fn environment() -> openvaala_server::Environment {
+    std::env::vars_os()
+        .filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)))
+        .collect()
+}

@@ -1,0 +1,106 @@
+//! `openvaala serve`, `serve stop` and `serve status`.
+
+use std::net::SocketAddr;
+use std::process::ExitCode;
+use std::time::{Duration, Instant};
+
+use openvaala_protocol::client::{ClientError, shut_down};
+use openvaala_protocol::rpc::method::ServerStatus;
+use openvaala_protocol::rpc::params::server::{StatusParams, StatusResult};
+use openvaala_server::{Server, ServerOptions};
+use tracing_subscriber::EnvFilter;
+
+use super::environment;
+use crate::dirs::Dirs;
+use crate::error::CliError;
+use crate::output::{note, out};
+use crate::start::{connect_running, found, options};
+
+/// How long a stopping server has until its process is gone.
+const GONE: Duration = Duration::from_secs(15);
+
+pub(super) async fn run(
+    dirs: Dirs,
+    listen: Option<SocketAddr>,
+    client_started: bool,
+) -> Result<ExitCode, CliError> {
+    let filter = EnvFilter::try_from_env("OPENVAALA_LOG").unwrap_or_else(|_| EnvFilter::new("info"));
+    tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr).with_ansi(false).init();
+    let mut options = ServerOptions::new(&dirs.config, &dirs.data, &dirs.state)
+        .with_environment(environment());
+    options.is_default_data_dir = dirs.data == dirs.default_data;
+    options.working_dir = std::env::current_dir()?;
+    options.listen = listen;
+    options.started_by_client = client_started;
+    options.handle_signals = true;
+    let server = Server::start(options).await?;
+    note(&format!("openvaala {} serves at {}", env!("CARGO_PKG_VERSION"), server.address()));
+    server.run_until_stopped().await;
+    Ok(ExitCode::SUCCESS)
+}
+
+pub(super) async fn stop(dirs: &Dirs) -> Result<ExitCode, CliError> {
+    let Some(found) = found(dirs)? else {
+        note("no server runs");
+        return Ok(ExitCode::SUCCESS);
+    };
+    match shut_down(options(&found)).await {
+        Ok(_) => {}
+        Err(ClientError::Refused { .. } | ClientError::WrongServer { .. }) => {
+            note("no server runs");
+            return Ok(ExitCode::SUCCESS);
+        }
+        Err(error) => return Err(error.into()),
+    }
+    let deadline = Instant::now() + GONE;
+    let process = format!("/proc/{}", found.pid);
+    while std::path::Path::new(&process).exists() {
+        if Instant::now() > deadline {
+            let message = format!("the server (process {}) is still there", found.pid);
+            return Err(CliError::user(message).hint(format!("end it with `kill -9 {}`", found.pid)));
+        }
+        tokio::time::sleep(Duration::from_millis(20)).await;
+    }
+    note(&format!("stopped process {}", found.pid));
+    Ok(ExitCode::SUCCESS)
+}
+
+pub(super) async fn status(dirs: &Dirs, json: bool) -> Result<ExitCode, CliError> {
+    let Some((client, _notices)) = connect_running(dirs).await? else {
+        note("no server runs");
+        return Ok(ExitCode::from(crate::error::FAILED));
+    };
+    let status = client.call::<ServerStatus>(StatusParams::default()).await?;
+    if json {
+        out(&format!("{}\n", serde_json::to_string(&status)?))?;
+    } else {
+        out(&table(&status))?;
+    }
+    client.close().await;
+    Ok(ExitCode::SUCCESS)
+}
+
+fn table(status: &StatusResult) -> String {
+    let memory = status.memory_bytes.map_or("unknown".to_owned(), |bytes| {
+        format!("{:.1} MiB", bytes as f64 / f64::from(1 << 20))
+    });
+    let mut table = format!(
+        "version        {}\nprocess        {}\naddress        {}\ndata directory {}\n\
+         running since  {}\nconversations  {} open, {} turns running\nclients        {}\n\
+         memory         {memory}\nmodel          {}/{}\n",
+        status.version,
+        status.pid,
+        status.address,
+        status.data_dir,
+        status.started_at,
+        status.open_conversations,
+        status.running_turns,
+        status.clients,
+        status.default_model.provider,
+        status.default_model.model,
+    );
+    for part in &status.degraded {
+        table.push_str(&format!("degraded       {part}\n"));
+    }
+    table
+}

@@ -1,0 +1,497 @@
+//! The agent as a pure machine: events in, entries and effects out through the scribe.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use openvaala_executor::tool::{Routed, Toolbox};
+use openvaala_protocol::content::{BlobRef, Content};
+use openvaala_protocol::conversation::{ModelRef, TurnFailure, TurnFailureKind};
+use openvaala_protocol::event::{Live, PartialItem};
+use openvaala_protocol::id::{ItemId, TurnId};
+use openvaala_protocol::item::{
+    InterruptionCause, ItemKind, ModelError, ToolCall, ToolResult, ToolResultStatus,
+};
+use openvaala_protocol::usage::Usage;
+
+use super::answer::{Answer, Asked, Source};
+use super::scribe::{Place, Scribe, Tick};
+use crate::model::{ModelErrorKind, ModelEvent, StopReason};
+use crate::session::Effect;
+
+/// How long tools have to end after an interrupt before the turn goes on without them.
+///
+/// The turn has to be committed within one second, so a little is left for the commit.
+const TOOL_GRACE: Duration = Duration::from_millis(850);
+
+/// What happens to a running agent.
+#[derive(Debug)]
+pub(crate) enum AgentEvent {
+    /// Workspaces are open; the tools are those, until the turn ends.
+    Prepared {
+        toolbox: Arc<Toolbox>,
+        account: Option<String>,
+    },
+    /// Workspaces could not be opened.
+    NotPrepared { message: String },
+    /// The model answers.
+    Model { request: u64, event: ModelEvent },
+    /// The model request failed.
+    ModelFailed {
+        request: u64,
+        kind: ModelErrorKind,
+        message: String,
+        status: Option<u16>,
+    },
+    /// A tool has ended.
+    ToolEnded {
+        result: ItemId,
+        outcome: ToolOutcome,
+    },
+    /// Nobody waits for tools any longer.
+    GraceOver,
+}
+
+/// What came of a tool call.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct ToolOutcome {
+    pub(crate) status: ToolResultStatus,
+    pub(crate) content: Vec<Content>,
+    pub(crate) exit_code: Option<i32>,
+    pub(crate) output: Option<BlobRef>,
+}
+
+impl ToolOutcome {
+    pub(crate) fn said(status: ToolResultStatus, text: impl Into<String>) -> Self {
+        Self {
+            status,
+            content: vec![Content::text(text)],
+            exit_code: None,
+            output: None,
+        }
+    }
+}
+
+/// A call that is to run now.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct RunningCall {
+    pub(crate) result: ItemId,
+    pub(crate) call_id: String,
+    pub(crate) tool: String,
+    pub(crate) arguments: String,
+}
+
+/// How a turn ended.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) enum Ending {
+    Completed,
+    Failed(TurnFailure),
+    Interrupted(InterruptionCause),
+}
+
+impl Ending {
+    pub(crate) fn failed(kind: TurnFailureKind, message: impl Into<String>) -> Self {
+        Self::Failed(TurnFailure {
+            kind,
+            message: message.into(),
+        })
+    }
+}
+
+/// The agent of one turn.
+#[derive(Debug)]
+pub(crate) struct Agent {
+    turn: TurnId,
+    model: ModelRef,
+    account: Option<String>,
+    step_limit: u32,
+    steps: u32,
+    usage: Usage,
+    requests: u64,
+    toolbox: Option<Arc<Toolbox>>,
+    phase: Phase,
+    stopping: Option<InterruptionCause>,
+}
+
+#[derive(Debug)]
+enum Phase {
+    Preparing,
+    /// Everything for the next model request is written or on its way.
+    Ready,
+    Asking(Answer),
+    Tools(Vec<Call>),
+}
+
+#[derive(Debug)]
+struct Call {
+    item: ItemId,
+    call_id: String,
+    result: Place,
+    done: bool,
+}
+
+impl Agent {
+    pub(crate) fn new(turn: TurnId, model: ModelRef, step_limit: u32) -> Self {
+        Self {
+            turn,
+            model,
+            account: None,
+            step_limit,
+            steps: 0,
+            usage: Usage::default(),
+            requests: 0,
+            toolbox: None,
+            phase: Phase::Preparing,
+            stopping: None,
+        }
+    }
+
+    pub(crate) const fn steps(&self) -> u32 {
+        self.steps
+    }
+
+    pub(crate) const fn usage(&self) -> Usage {
+        self.usage
+    }
+
+    /// Whether the next model request can go out as soon as steered input is taken.
+    pub(crate) const fn is_ready(&self) -> bool {
+        matches!(self.phase, Phase::Ready)
+    }
+
+    /// Sends the next model request once all that it rests on is written.
+    pub(crate) fn ask(&mut self, scribe: &mut Scribe) {
+        self.requests += 1;
+        self.phase = Phase::Asking(Answer::default());
+        let (turn, request) = (self.turn, self.requests);
+        scribe.journal.then(Effect::AskModel { turn, request });
+    }
+
+    /// Takes in an event; gives the ending if that was the last thing to happen.
+    pub(crate) fn on_event(
+        &mut self,
+        scribe: &mut Scribe,
+        tick: &mut Tick<'_>,
+        event: AgentEvent,
+    ) -> Option<Ending> {
+        match event {
+            AgentEvent::Prepared { toolbox, account } => {
+                if matches!(self.phase, Phase::Preparing) {
+                    (self.toolbox, self.account) = (Some(toolbox), account);
+                    self.phase = Phase::Ready;
+                }
+                None
+            }
+            AgentEvent::NotPrepared { message } => {
+                Some(Ending::failed(TurnFailureKind::Internal, message))
+            }
+            AgentEvent::Model { request, event } => self.on_model(scribe, tick, request, event),
+            AgentEvent::ModelFailed {
+                request,
+                kind,
+                message,
+                status,
+            } => {
+                if !self.is_asking(request) {
+                    return None;
+                }
+                Some(self.model_failed(scribe, tick, kind, message, status))
+            }
+            AgentEvent::ToolEnded { result, outcome } => {
+                self.tool_ended(scribe, tick, result, outcome);
+                self.after_tools()
+            }
+            AgentEvent::GraceOver => {
+                self.abandon_tools(scribe, tick);
+                self.after_tools()
+            }
+        }
+    }
+
+    /// Begins to end the turn before its time.
+    pub(crate) fn interrupt(
+        &mut self,
+        scribe: &mut Scribe,
+        tick: &Tick<'_>,
+        cause: InterruptionCause,
+    ) -> Option<Ending> {
+        if self.stopping.is_some() {
+            return None;
+        }
+        self.stopping = Some(cause);
+        let source = self.source();
+        match std::mem::replace(&mut self.phase, Phase::Ready) {
+            Phase::Preparing | Phase::Ready => Some(Ending::Interrupted(cause)),
+            Phase::Asking(answer) => {
+                scribe.journal.now(Effect::DropModel);
+                answer.abandon(scribe, self.turn, &source, tick.now);
+                Some(Ending::Interrupted(cause))
+            }
+            Phase::Tools(calls) => {
+                self.phase = Phase::Tools(calls);
+                scribe.journal.now(Effect::StopTools);
+                scribe.journal.now(Effect::Alarm {
+                    after: TOOL_GRACE,
+                    turn: self.turn,
+                });
+                None
+            }
+        }
+    }
+
+    fn on_model(
+        &mut self,
+        scribe: &mut Scribe,
+        tick: &mut Tick<'_>,
+        request: u64,
+        event: ModelEvent,
+    ) -> Option<Ending> {
+        if !self.is_asking(request) {
+            return None;
+        }
+        if let ModelEvent::Finished { reason, usage } = event {
+            self.usage = self.usage.plus(usage);
+            return self.answered(scribe, tick, reason);
+        }
+        let Phase::Asking(answer) = &mut self.phase else {
+            return None;
+        };
+        let wrong = answer.take(scribe, tick, self.turn, event).err()?;
+        scribe.journal.now(Effect::DropModel);
+        Some(self.model_failed(scribe, tick, ModelErrorKind::BadAnswer, wrong, None))
+    }
+
+    fn answered(
+        &mut self,
+        scribe: &mut Scribe,
+        tick: &mut Tick<'_>,
+        reason: StopReason,
+    ) -> Option<Ending> {
+        self.steps += 1;
+        let source = self.source();
+        let Phase::Asking(answer) = std::mem::replace(&mut self.phase, Phase::Ready) else {
+            return None;
+        };
+        let asked = answer.finish(scribe, self.turn, &source, reason, tick.now);
+        if reason == StopReason::Refused {
+            self.refuse_calls(scribe, tick, asked);
+            let message = format!("{} refused to answer", self.model.model);
+            return Some(Ending::failed(TurnFailureKind::Refused, message));
+        }
+        if asked.is_empty() {
+            return Some(Ending::Completed);
+        }
+        self.start_tools(scribe, tick, asked);
+        let over = self.after_tools();
+        if over.is_none() && self.steps >= self.step_limit && self.is_ready() {
+            return Some(self.too_many_steps());
+        }
+        over
+    }
+
+    /// Writes all calls, and lets those that can run start once they are written.
+    fn start_tools(&mut self, scribe: &mut Scribe, tick: &mut Tick<'_>, asked: Vec<Asked>) {
+        let mut started = Vec::new();
+        let mut ended = Vec::new();
+        let mut calls = Vec::new();
+        for (asked, result) in with_result_places(scribe, tick, asked) {
+            let call_id = scribe.call_id(&asked.id, asked.place.id);
+            let mut call = ToolCall::new(call_id.clone(), asked.name, asked.arguments);
+            call.cut = asked.cut;
+            match self.route(&call) {
+                Ok(routed) => {
+                    call.executor = routed.executor;
+                    let running = RunningCall {
+                        result: result.id,
+                        call_id: call_id.clone(),
+                        tool: call.tool.clone(),
+                        arguments: call.arguments.clone(),
+                    };
+                    started.push((running, result));
+                }
+                Err(why) => ended.push((result.id, why)),
+            }
+            scribe.write(asked.place, Some(self.turn), &call, tick.now);
+            calls.push(Call {
+                item: asked.place.id,
+                call_id,
+                result,
+                done: false,
+            });
+        }
+        self.phase = Phase::Tools(calls);
+        for (id, why) in ended {
+            self.tool_ended(
+                scribe,
+                tick,
+                id,
+                ToolOutcome::said(ToolResultStatus::Failed, why),
+            );
+        }
+        for (call, place) in started {
+            scribe.journal.then(Effect::Live(Live::Started(PartialItem {
+                session_id: scribe.session,
+                turn_id: self.turn,
+                item_id: place.id,
+                kind: ItemKind::ToolResult,
+                pos: place.pos,
+                started_at: place.started_at,
+                label: Some(call.call_id.clone()),
+                offset: 0,
+                text: String::new(),
+            })));
+            scribe.journal.then(Effect::StartTool(call));
+        }
+    }
+
+    fn route(&self, call: &ToolCall) -> Result<Routed, String> {
+        if call.cut {
+            return Err(format!(
+                "{} was not run: the answer was cut off in the middle of its arguments. \
+                 Ask again with shorter arguments, or in several calls.",
+                call.tool
+            ));
+        }
+        let Some(toolbox) = &self.toolbox else {
+            return Err("there are no tools in this turn".to_owned());
+        };
+        toolbox
+            .route(&call.tool, &call.arguments)
+            .map_err(|error| error.to_string())
+    }
+
+    /// Answers the calls of an answer that is not acted upon.
+    fn refuse_calls(&mut self, scribe: &mut Scribe, tick: &mut Tick<'_>, asked: Vec<Asked>) {
+        for (asked, result) in with_result_places(scribe, tick, asked) {
+            let call_id = scribe.call_id(&asked.id, asked.place.id);
+            let mut call = ToolCall::new(call_id.clone(), asked.name, asked.arguments);
+            call.cut = true;
+            scribe.write(asked.place, Some(self.turn), &call, tick.now);
+            let content = vec![Content::text("not run: the model refused to go on")];
+            let status = ToolResultStatus::Failed;
+            let body = ToolResult::new(asked.place.id, call_id, status, content);
+            scribe.write(result, Some(self.turn), &body, tick.now);
+        }
+    }
+
+    fn tool_ended(
+        &mut self,
+        scribe: &mut Scribe,
+        tick: &Tick<'_>,
+        result: ItemId,
+        outcome: ToolOutcome,
+    ) {
+        let Phase::Tools(calls) = &mut self.phase else {
+            return;
+        };
+        let open = calls
+            .iter_mut()
+            .find(|call| call.result.id == result && !call.done);
+        let Some(call) = open else { return };
+        call.done = true;
+        let ToolOutcome {
+            status,
+            content,
+            exit_code,
+            output,
+        } = outcome;
+        let mut body = ToolResult::new(call.item, call.call_id.clone(), status, content);
+        (body.exit_code, body.output) = (exit_code, output);
+        scribe.write(call.result, Some(self.turn), &body, tick.now);
+    }
+
+    fn abandon_tools(&mut self, scribe: &mut Scribe, tick: &Tick<'_>) {
+        let (Phase::Tools(calls), Some(_)) = (&self.phase, self.stopping) else {
+            return;
+        };
+        let open: Vec<ItemId> = calls
+            .iter()
+            .filter(|call| !call.done)
+            .map(|call| call.result.id)
+            .collect();
+        scribe.journal.now(Effect::AbandonTools);
+        for result in open {
+            let why = "interrupted, and it did not stop in time: what it did is not known";
+            let outcome = ToolOutcome::said(ToolResultStatus::Interrupted, why);
+            self.tool_ended(scribe, tick, result, outcome);
+        }
+    }
+
+    fn after_tools(&mut self) -> Option<Ending> {
+        let Phase::Tools(calls) = &self.phase else {
+            return None;
+        };
+        if !calls.iter().all(|call| call.done) {
+            return None;
+        }
+        self.phase = Phase::Ready;
+        if let Some(cause) = self.stopping {
+            return Some(Ending::Interrupted(cause));
+        }
+        (self.steps >= self.step_limit).then(|| self.too_many_steps())
+    }
+
+    fn too_many_steps(&self) -> Ending {
+        let limit = self.step_limit;
+        let message =
+            format!("the turn took {limit} steps, which is the limit: send a message to go on");
+        Ending::failed(TurnFailureKind::StepLimit, message)
+    }
+
+    fn model_failed(
+        &mut self,
+        scribe: &mut Scribe,
+        tick: &mut Tick<'_>,
+        kind: ModelErrorKind,
+        message: String,
+        status: Option<u16>,
+    ) -> Ending {
+        let source = self.source();
+        if let Phase::Asking(answer) = std::mem::replace(&mut self.phase, Phase::Ready) {
+            answer.abandon(scribe, self.turn, &source, tick.now);
+        }
+        let error = ModelError::new(self.model.clone(), message.clone(), status, 1);
+        scribe.append(tick, Some(self.turn), &error);
+        let refused = kind == ModelErrorKind::Refused;
+        let kind = if refused {
+            TurnFailureKind::Refused
+        } else {
+            TurnFailureKind::Model
+        };
+        Ending::failed(kind, message)
+    }
+
+    fn source(&self) -> Source {
+        Source {
+            provider: self.model.provider.clone(),
+            model: self.model.model.clone(),
+            account: self.account.clone(),
+        }
+    }
+
+    /// Whether a call still waits for its result.
+    pub(crate) fn is_open(&self, result: ItemId) -> bool {
+        let Phase::Tools(calls) = &self.phase else {
+            return false;
+        };
+        calls
+            .iter()
+            .any(|call| call.result.id == result && !call.done)
+    }
+
+    /// Whether that request's answer is awaited.
+    pub(crate) const fn is_asking(&self, request: u64) -> bool {
+        matches!(self.phase, Phase::Asking(_)) && self.requests == request
+    }
+}
+
+/// Takes the places of the results right behind those of all calls, in call order.
+fn with_result_places(
+    scribe: &mut Scribe,
+    tick: &mut Tick<'_>,
+    asked: Vec<Asked>,
+) -> Vec<(Asked, Place)> {
+    asked
+        .into_iter()
+        .map(|asked| (asked, scribe.place(tick)))
+        .collect()
+}

@@ -1,0 +1,12 @@
+//! What a model gets to read: the history of a session as messages, and the system prompt.
+
+mod assemble;
+mod pairing;
+mod prompt;
+#[cfg(test)]
+mod tests;
+mod wording;
+
+pub use self::assemble::{AssembleOptions, assemble};
+pub use self::pairing::{PairingError, check_pairing};
+pub use self::prompt::{PromptInput, system_prompt};

@@ -1,0 +1,206 @@
+//! Keeps calls and results in pairs, whatever the log holds. Providers answer 400 to anything else, and would do
+//! so for ever, since the log is never rewritten.
+
+use std::borrow::Cow;
+use std::collections::{HashMap, HashSet};
+
+use openvaala_protocol::id::ItemId;
+use openvaala_protocol::item::{Item, ToolCall, ToolResult};
+use serde_json::value::RawValue;
+
+use super::wording::{BAD_ARGUMENTS, CUT_ARGUMENTS};
+use crate::model::{AssistantPart, Message};
+
+/// The most characters that providers allow in the name of a tool.
+const NAME_CHARS: usize = 64;
+
+/// The first result of each call in a history.
+#[derive(Debug, Default)]
+pub(super) struct Results(HashMap<ItemId, ToolResult>);
+
+impl Results {
+    /// Finds the results of calls; `items` are in order.
+    ///
+    /// A result belongs to the call before it whose item it names; or else to the last one before it with the
+    /// same call id and no result yet. Other results belong to nothing.
+    pub(super) fn find(items: &[&Item]) -> Self {
+        let mut results = HashMap::new();
+        let mut calls = HashSet::new();
+        let mut by_call_id = HashMap::<String, Vec<ItemId>>::new();
+        for item in items {
+            let id = item.head().id;
+            if let Some(Ok(call)) = item.body::<ToolCall>() {
+                if calls.insert(id) {
+                    by_call_id.entry(call.call_id).or_default().push(id);
+                }
+            } else if let Some(Ok(result)) = item.body::<ToolResult>() {
+                let same_id = by_call_id.get(&result.call_id).into_iter().flatten().rev();
+                let call = if calls.contains(&result.call) {
+                    Some(result.call)
+                } else {
+                    same_id.copied().find(|call| !results.contains_key(call))
+                };
+                if let Some(call) = call {
+                    results.entry(call).or_insert(result);
+                }
+            }
+        }
+        Self(results)
+    }
+
+    pub(super) fn take(&mut self, call: ItemId) -> Option<ToolResult> {
+        self.0.remove(&call)
+    }
+}
+
+/// Gives every call of a request an id of its own.
+#[derive(Debug, Default)]
+pub(super) struct CallIds(HashSet<String>);
+
+impl CallIds {
+    /// The call's id if no call before it has the same, otherwise one made of its place in the session.
+    pub(super) fn unique(&mut self, id: String, pos: u64) -> String {
+        let mut unique = if id.is_empty() {
+            format!("call_{pos}")
+        } else {
+            id
+        };
+        while self.0.contains(&unique) {
+            unique = format!("{unique}_{pos}");
+        }
+        self.0.insert(unique.clone());
+        unique
+    }
+}
+
+/// The tool's name with nothing in it that providers refuse.
+pub(super) fn tool_name(name: &str) -> String {
+    let is_allowed = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == '-';
+    let allowed = name
+        .chars()
+        .take(NAME_CHARS)
+        .map(|c| if is_allowed(c) { c } else { '_' });
+    let name: String = allowed.collect();
+    if name.is_empty() {
+        "unknown_tool".to_owned()
+    } else {
+        name
+    }
+}
+
+/// The arguments as the JSON object that they have to be, and what is to be said if they are none.
+pub(super) fn arguments(call: &ToolCall) -> (Cow<'_, str>, Option<&'static str>) {
+    let text = call.arguments.trim();
+    if call.cut {
+        return ("{}".into(), Some(CUT_ARGUMENTS));
+    }
+    if text.is_empty() {
+        return ("{}".into(), None);
+    }
+    match serde_json::from_str::<HashMap<Cow<'_, str>, &RawValue>>(text) {
+        Ok(_) => (text.into(), None),
+        Err(error) if error.is_eof() => ("{}".into(), Some(CUT_ARGUMENTS)),
+        Err(_) => ("{}".into(), Some(BAD_ARGUMENTS)),
+    }
+}
+
+/// What is wrong with a list of messages.
+#[derive(Clone, Debug, Eq, PartialEq, thiserror::Error)]
+#[error("message {message} of the request {problem}")]
+#[non_exhaustive]
+pub struct PairingError {
+    /// Which message, counted from 0.
+    pub message: usize,
+    /// What is wrong with it.
+    pub problem: &'static str,
+}
+
+/// Checks that every provider will accept the order of the messages.
+///
+/// The first message is the user's; no message is empty; no two of the assistant follow each other; every
+/// assistant message with calls is followed by the results of exactly these calls in their order; call ids are
+/// not empty and unique; arguments are JSON objects.
+///
+/// # Errors
+/// The first problem that there is.
+pub fn check_pairing(messages: &[Message]) -> Result<(), PairingError> {
+    let mut known = HashSet::new();
+    let mut open: Vec<&str> = Vec::new();
+    for (index, message) in messages.iter().enumerate() {
+        let problem = |problem| {
+            Err(PairingError {
+                message: index,
+                problem,
+            })
+        };
+        if index == 0 && !matches!(message, Message::User(_)) {
+            return problem("is the first one and not the user's");
+        }
+        match message {
+            Message::ToolResults(answers) => {
+                let answered = answers.iter().map(|answer| answer.call_id.as_str());
+                if open.is_empty() || !answered.eq(open.drain(..)) {
+                    return problem("does not answer the calls before it");
+                }
+                if answers.iter().any(|answer| answer.content.is_empty()) {
+                    return problem("has an empty result");
+                }
+            }
+            _ if !open.is_empty() => return problem("stands between calls and their results"),
+            Message::User(content) if content.is_empty() => return problem("is empty"),
+            Message::User(_) => {}
+            Message::Assistant(_) if is_assistant(messages, index.wrapping_sub(1)) => {
+                return problem("is the second of the assistant in a row");
+            }
+            Message::Assistant(parts) => {
+                if let Some(wrong) = wrong_part(parts) {
+                    return problem(wrong);
+                }
+                open = call_ids(parts).collect();
+                if !open.iter().all(|id| !id.is_empty() && known.insert(*id)) {
+                    return problem("has a call without an id of its own");
+                }
+            }
+        }
+    }
+    if open.is_empty() {
+        return Ok(());
+    }
+    Err(PairingError {
+        message: messages.len(),
+        problem: "is missing: the results of the last calls",
+    })
+}
+
+fn is_assistant(messages: &[Message], index: usize) -> bool {
+    matches!(messages.get(index), Some(Message::Assistant(_)))
+}
+
+fn call_ids(parts: &[AssistantPart]) -> impl Iterator<Item = &str> {
+    parts.iter().filter_map(|part| match part {
+        AssistantPart::ToolCall { id, .. } => Some(id.as_str()),
+        _ => None,
+    })
+}
+
+fn wrong_part(parts: &[AssistantPart]) -> Option<&'static str> {
+    if parts
+        .iter()
+        .all(|part| matches!(part, AssistantPart::Reasoning { .. }))
+    {
+        return Some("says nothing");
+    }
+    parts.iter().find_map(|part| match part {
+        AssistantPart::Text(text) if text.trim().is_empty() => Some("has an empty text"),
+        AssistantPart::ToolCall { name, .. } if *name != tool_name(name) => {
+            Some("has a tool name that is not allowed")
+        }
+        AssistantPart::ToolCall { arguments, .. } => {
+            let object = serde_json::from_str::<HashMap<Cow<'_, str>, &RawValue>>(arguments);
+            object
+                .is_err()
+                .then_some("has arguments that are no JSON object")
+        }
+        _ => None,
+    })
+}

@@ -1,0 +1,467 @@
+//! The feed: one task a conversation that knows what there is and tells everybody who watches.
+//!
+//! It takes every flushed entry and every live text in order, keeps the live view, and answers a subscription with
+//! what there is up to a point together with all that comes after it, so there is no gap and no double.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use openvaala_protocol::conversation::{Conversation, Session, Turn};
+use openvaala_protocol::event::{
+    Entry, Live, PartialItem, ResumeCursor, SessionSnapshot, Snapshot,
+};
+use openvaala_protocol::id::{ConversationId, ItemId, SessionId};
+use openvaala_storage::{LogStorage, Order, ReadOptions};
+use tokio::sync::{mpsc, oneshot};
+use tokio::task::JoinSet;
+
+use super::cursor::Position;
+use crate::dao::query::{self, States};
+use crate::dao::record::ConversationState;
+use crate::error::RuntimeError;
+
+/// What waits for the feed at most; who writes waits, since nothing in the feed waits for anybody.
+const INBOX: usize = 1_024;
+/// What waits for one subscriber at most; one that lets more pile up is told to subscribe again.
+const OUTBOX: usize = 4_096;
+/// How many items of a session a snapshot has.
+const SNAPSHOT_ITEMS: usize = 100;
+/// How many missing entries are given one by one; beyond that a snapshot is less.
+const REPLAY: u64 = 1_000;
+/// How much text of an unfinished item is kept for snapshots: its end.
+const PARTIAL_BYTES: usize = 256 << 10;
+
+/// Something that a subscriber is told.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub enum FeedEvent {
+    /// Something was flushed to the log.
+    Entry {
+        /// What it was.
+        entry: Arc<Entry>,
+        /// Up to where the subscriber has now seen the conversation.
+        cursor: ResumeCursor,
+    },
+    /// Something shows that is not yet, or never, in the log.
+    Live(Arc<Live>),
+    /// The subscriber was too slow and has missed something: subscribe again with the last cursor.
+    Gap {
+        /// What happened.
+        reason: String,
+    },
+}
+
+/// What there is, and all that comes after it.
+#[derive(Debug)]
+pub struct Subscription {
+    /// What there is, unless exactly the missing entries could be given.
+    pub snapshot: Option<Snapshot>,
+    /// Exactly the entries after the given cursor.
+    pub entries: Vec<Entry>,
+    /// What is still growing, by `pos`: the texts so far.
+    pub partials: Vec<PartialItem>,
+    /// Up to where `snapshot` or `entries` go.
+    pub cursor: ResumeCursor,
+    events: mpsc::Receiver<FeedEvent>,
+    lagged: Arc<AtomicBool>,
+    gap_told: bool,
+}
+
+impl Subscription {
+    /// Waits for what happens next; `None` once the conversation is closed.
+    ///
+    /// Dropping the future loses nothing. After a [`FeedEvent::Gap`] comes `None`.
+    pub async fn next(&mut self) -> Option<FeedEvent> {
+        if let Some(event) = self.events.recv().await {
+            return Some(event);
+        }
+        if self.lagged.load(Ordering::Acquire) && !self.gap_told {
+            self.gap_told = true;
+            let reason = format!("more than {OUTBOX} events were waiting for this subscriber");
+            return Some(FeedEvent::Gap { reason });
+        }
+        None
+    }
+}
+
+type SubscribeReply = oneshot::Sender<Result<Subscription, RuntimeError>>;
+
+#[derive(Debug)]
+enum Message {
+    Entries(Vec<Entry>),
+    Live(Live),
+    Subscribe {
+        cursor: Option<ResumeCursor>,
+        reply: SubscribeReply,
+    },
+}
+
+/// The way into a feed.
+#[derive(Clone, Debug)]
+pub(crate) struct FeedSender(mpsc::Sender<Message>);
+
+impl FeedSender {
+    /// Tells what was flushed.
+    pub(crate) async fn entries(&self, entries: Vec<Entry>) {
+        // The feed is gone only when the conversation is.
+        let _ = self.0.send(Message::Entries(entries)).await;
+    }
+
+    /// Shows something volatile.
+    pub(crate) async fn live(&self, live: Live) {
+        let _ = self.0.send(Message::Live(live)).await;
+    }
+
+    pub(crate) async fn subscribe(
+        &self,
+        cursor: Option<ResumeCursor>,
+    ) -> Result<Subscription, RuntimeError> {
+        let (reply, wait) = oneshot::channel();
+        let message = Message::Subscribe { cursor, reply };
+        self.0
+            .send(message)
+            .await
+            .map_err(|_| RuntimeError::Stopped)?;
+        wait.await.map_err(|_| RuntimeError::Stopped)?
+    }
+}
+
+/// Makes a feed and the task that runs it; the task ends with the last sender.
+pub(crate) fn feed(
+    id: ConversationId,
+    log: Arc<dyn LogStorage>,
+    state: ConversationState,
+    states: &States,
+    position: Position,
+) -> (FeedSender, impl Future<Output = ()> + use<>) {
+    let (sender, receiver) = mpsc::channel(INBOX);
+    let mut last_turns = BTreeMap::new();
+    for turn in states.wire_turns() {
+        last_turns.insert(turn.session_id, turn);
+    }
+    let feed = Feed {
+        id,
+        log,
+        receiver,
+        view: View {
+            state,
+            sessions: states.wire_sessions(),
+            last_turns,
+            partials: BTreeMap::new(),
+            position,
+        },
+        early: BTreeMap::new(),
+        subscribers: Vec::new(),
+        reading: JoinSet::new(),
+    };
+    (FeedSender(sender), feed.run())
+}
+
+struct Feed {
+    id: ConversationId,
+    log: Arc<dyn LogStorage>,
+    receiver: mpsc::Receiver<Message>,
+    view: View,
+    /// Metadata entries whose predecessors have not come yet: sessions write it side by side.
+    early: BTreeMap<u64, Entry>,
+    subscribers: Vec<Subscriber>,
+    reading: JoinSet<()>,
+}
+
+/// What there is right now.
+#[derive(Clone)]
+struct View {
+    state: ConversationState,
+    sessions: Vec<Session>,
+    last_turns: BTreeMap<SessionId, Turn>,
+    partials: BTreeMap<ItemId, PartialItem>,
+    position: Position,
+}
+
+struct Subscriber {
+    events: mpsc::Sender<FeedEvent>,
+    lagged: Arc<AtomicBool>,
+}
+
+impl Feed {
+    async fn run(mut self) {
+        loop {
+            tokio::select! {
+                message = self.receiver.recv() => match message {
+                    Some(Message::Entries(entries)) => self.take_entries(entries),
+                    Some(Message::Live(live)) => self.take_live(live),
+                    Some(Message::Subscribe { cursor, reply }) => self.subscribe(cursor, reply),
+                    None => break,
+                },
+                Some(_) = self.reading.join_next(), if !self.reading.is_empty() => {}
+            }
+        }
+    }
+
+    fn take_entries(&mut self, entries: Vec<Entry>) {
+        for entry in entries {
+            match metadata_seq(&entry) {
+                None => self.tell_entry(entry),
+                Some(seq) => {
+                    self.early.insert(seq, entry);
+                }
+            }
+        }
+        while let Some(entry) = self.early.remove(&(self.view.position.metadata + 1)) {
+            self.tell_entry(entry);
+        }
+    }
+
+    fn tell_entry(&mut self, entry: Entry) {
+        let entry = self.view.take(entry);
+        let entry = Arc::new(entry);
+        if self.subscribers.is_empty() {
+            return;
+        }
+        let cursor = self.view.position.encode();
+        self.tell(&FeedEvent::Entry { entry, cursor });
+    }
+
+    fn take_live(&mut self, live: Live) {
+        self.view.take_live(&live);
+        self.tell(&FeedEvent::Live(Arc::new(live)));
+    }
+
+    fn tell(&mut self, event: &FeedEvent) {
+        self.subscribers.retain(
+            |subscriber| match subscriber.events.try_send(event.clone()) {
+                Ok(()) => true,
+                Err(mpsc::error::TrySendError::Closed(_)) => false,
+                Err(mpsc::error::TrySendError::Full(_)) => {
+                    subscriber.lagged.store(true, Ordering::Release);
+                    false
+                }
+            },
+        );
+    }
+
+    /// Registers a subscriber at this very point; what lies before it is read beside the feed.
+    fn subscribe(&mut self, cursor: Option<ResumeCursor>, reply: SubscribeReply) {
+        let from = match cursor.as_ref().map(Position::decode) {
+            None => None,
+            Some(Some(position)) => Some(position),
+            Some(None) => {
+                let _ = reply.send(Err(RuntimeError::InvalidCursor));
+                return;
+            }
+        };
+        let (events, receiver) = mpsc::channel(OUTBOX);
+        let lagged = Arc::new(AtomicBool::new(false));
+        self.subscribers.push(Subscriber {
+            events,
+            lagged: Arc::clone(&lagged),
+        });
+        let (id, log, view) = (self.id, Arc::clone(&self.log), self.view.clone());
+        self.reading.spawn(async move {
+            let cursor = view.position.encode();
+            let mut partials: Vec<PartialItem> = view.partials.values().cloned().collect();
+            partials.sort_by_key(|partial| (partial.session_id, partial.pos));
+            let answer = read_up_to(id, &log, view, from).await;
+            let _ = reply.send(answer.map(|(snapshot, entries)| Subscription {
+                snapshot,
+                entries,
+                partials,
+                cursor,
+                events: receiver,
+                lagged,
+                gap_told: false,
+            }));
+        });
+    }
+}
+
+impl View {
+    /// Takes in an entry; a conversation's entry is completed with what only the feed knows.
+    fn take(&mut self, entry: Entry) -> Entry {
+        match entry {
+            Entry::Conversation { seq, conversation } => {
+                self.position.metadata = seq;
+                self.state.title.clone_from(&conversation.title);
+                self.state.executors.clone_from(&conversation.executors);
+                self.state.updated_at = conversation.updated_at;
+                Entry::Conversation {
+                    seq,
+                    conversation: self.conversation(),
+                }
+            }
+            Entry::Session { seq, session } => {
+                self.position.metadata = seq;
+                match self
+                    .sessions
+                    .iter_mut()
+                    .find(|known| known.id == session.id)
+                {
+                    Some(known) => *known = session.clone(),
+                    None => self.sessions.push(session.clone()),
+                }
+                Entry::Session { seq, session }
+            }
+            Entry::Turn { seq, turn } => {
+                self.position.metadata = seq;
+                if turn.ended_at.is_some() {
+                    self.partials
+                        .retain(|_, partial| partial.turn_id != turn.id);
+                }
+                self.last_turns.insert(turn.session_id, turn.clone());
+                Entry::Turn { seq, turn }
+            }
+            Entry::Item {
+                seq,
+                session_id,
+                item,
+            } => {
+                self.position.sessions.insert(session_id, seq);
+                self.partials.remove(&item.head().id);
+                Entry::Item {
+                    seq,
+                    session_id,
+                    item,
+                }
+            }
+            other => other,
+        }
+    }
+
+    fn take_live(&mut self, live: &Live) {
+        match live {
+            Live::Started(partial) => {
+                self.partials.insert(partial.item_id, partial.clone());
+            }
+            Live::Delta(delta) => {
+                let Some(partial) = self.partials.get_mut(&delta.item_id) else {
+                    return;
+                };
+                partial.text.push_str(&delta.text);
+                if partial.text.len() > 2 * PARTIAL_BYTES {
+                    let cut = partial
+                        .text
+                        .ceil_char_boundary(partial.text.len() - PARTIAL_BYTES);
+                    partial.text.drain(..cut);
+                    partial.offset += cut as u64;
+                }
+            }
+            Live::Dropped { item_id, .. } => {
+                self.partials.remove(item_id);
+            }
+            _ => {}
+        }
+    }
+
+    fn conversation(&self) -> Conversation {
+        self.state.to_wire(&self.sessions)
+    }
+}
+
+fn metadata_seq(entry: &Entry) -> Option<u64> {
+    match entry {
+        Entry::Conversation { seq, .. } | Entry::Session { seq, .. } | Entry::Turn { seq, .. } => {
+            Some(*seq)
+        }
+        _ => None,
+    }
+}
+
+/// Exactly the entries between two positions, or a snapshot of the later one.
+async fn read_up_to(
+    id: ConversationId,
+    log: &Arc<dyn LogStorage>,
+    view: View,
+    from: Option<Position>,
+) -> Result<(Option<Snapshot>, Vec<Entry>), RuntimeError> {
+    if let Some(from) = from {
+        // A cursor beyond the log comes from another life of it (a restored backup): begin anew.
+        if let Some(missing) = missing(&from, &view.position)
+            && missing <= REPLAY
+        {
+            return Ok((None, entries_between(id, log, &from, &view).await?));
+        }
+    }
+    Ok((Some(snapshot(id, log, view).await?), Vec::new()))
+}
+
+/// How many entries lie between two positions; `None` if the first is not before the second.
+fn missing(from: &Position, to: &Position) -> Option<u64> {
+    let known = |id: &SessionId| to.sessions.contains_key(id) || from.session(*id) == 0;
+    if !from.sessions.keys().all(known) {
+        return None;
+    }
+    let metadata = to.metadata.checked_sub(from.metadata)?;
+    to.sessions.iter().try_fold(metadata, |sum, (id, seq)| {
+        Some(sum + seq.checked_sub(from.session(*id))?)
+    })
+}
+
+async fn entries_between(
+    id: ConversationId,
+    log: &Arc<dyn LogStorage>,
+    from: &Position,
+    view: &View,
+) -> Result<Vec<Entry>, RuntimeError> {
+    let mut entries = Vec::new();
+    for (session, to) in &view.position.sessions {
+        let mut cursor = from.session(*session);
+        while cursor < *to {
+            let (page, next) = query::page(log, id, *session, up_to(cursor, *to)).await?;
+            entries.extend(page);
+            // A page may end before its limit: only the lack of a next one is the end.
+            cursor = next.unwrap_or(*to);
+        }
+    }
+    let mut cursor = from.metadata;
+    while cursor < view.position.metadata {
+        let options = up_to(cursor, view.position.metadata);
+        let (page, next) = query::metadata_page(log, id, options).await?;
+        entries.extend(page.into_iter().map(|entry| match entry {
+            Entry::Conversation { seq, .. } => {
+                Entry::Conversation { seq, conversation: view.conversation() }
+            }
+            other => other,
+        }));
+        cursor = next.unwrap_or(view.position.metadata);
+    }
+    Ok(entries)
+}
+
+/// Reads the entries after `from`, `to` the last of them.
+fn up_to(from: u64, to: u64) -> ReadOptions {
+    let count = usize::try_from(to.saturating_sub(from)).unwrap_or(usize::MAX);
+    ReadOptions::default().cursor(from).limit(count)
+}
+
+async fn snapshot(
+    id: ConversationId,
+    log: &Arc<dyn LogStorage>,
+    view: View,
+) -> Result<Snapshot, RuntimeError> {
+    let conversation = view.conversation();
+    let mut sessions = Vec::new();
+    for session in view.sessions {
+        let (mut items, mut before) = (Vec::new(), None);
+        let last = view.position.session(session.id);
+        if last > 0 {
+            let options = ReadOptions::default()
+                .order(Order::Descending)
+                .cursor(last + 1)
+                .limit(SNAPSHOT_ITEMS);
+            (items, before) = query::page(log, id, session.id, options).await?;
+            items.reverse();
+        }
+        let turn = view.last_turns.get(&session.id).cloned();
+        sessions.push(SessionSnapshot {
+            session,
+            turn,
+            items,
+            before,
+        });
+    }
+    Ok(Snapshot {
+        conversation,
+        sessions,
+    })
+}

@@ -1,0 +1,374 @@
+//! What embedders and the server do with a conversation.
+
+use std::sync::Arc;
+
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
+use openvaala_protocol::content::{BlobRef, Content, ImageData};
+use openvaala_protocol::conversation::{Conversation, Session, Turn};
+use openvaala_protocol::event::{Entry, ResumeCursor};
+use openvaala_protocol::id::{ConversationId, ItemId, SessionId, TurnId};
+use openvaala_protocol::rpc::params::session::{ItemsOrder, SendMode};
+use openvaala_storage::{LogStorage, Order, ReadOptions};
+use tokio::sync::{mpsc, oneshot, watch};
+
+use super::feed::{FeedSender, Subscription};
+use super::run::Command;
+use crate::dao::{blob, query};
+use crate::environment::{IdSource, RandomIds};
+use crate::error::RuntimeError;
+
+/// The most that one page of items may have.
+const MAX_PAGE: usize = 1_000;
+/// The most bytes that one read of a blob gives.
+const MAX_BLOB_PIECE: usize = 1 << 20;
+/// The most bytes of content that one input may have.
+const MAX_INPUT: usize = 16 << 20;
+
+/// An open conversation; clones are the same conversation.
+///
+/// All methods may be cancelled by dropping their future: what was asked for may then still happen.
+#[derive(Clone, Debug)]
+pub struct ConversationHandle {
+    pub(super) id: ConversationId,
+    pub(super) root: SessionId,
+    pub(super) commands: mpsc::Sender<Command>,
+    pub(super) feed: FeedSender,
+    pub(super) log: Arc<dyn LogStorage>,
+    pub(super) running: watch::Receiver<usize>,
+}
+
+/// Something said to a session.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct Input {
+    /// Which session; `None` means the root.
+    pub session_id: Option<SessionId>,
+    /// The id that it will have as an item; sent twice, it is taken once.
+    pub item_id: ItemId,
+    /// Text and images; at least one piece with something in it.
+    pub content: Vec<Content>,
+    /// What to do if a turn runs; queued by default.
+    pub mode: SendMode,
+}
+
+impl Input {
+    /// Some text for the root session, under a new id.
+    pub fn text(text: impl Into<String>) -> Self {
+        Self::new(
+            ItemId::from_uuid(RandomIds.next()),
+            vec![Content::text(text)],
+        )
+    }
+
+    /// Content for the root session.
+    #[must_use]
+    pub const fn new(item_id: ItemId, content: Vec<Content>) -> Self {
+        Self {
+            session_id: None,
+            item_id,
+            content,
+            mode: SendMode::Queue,
+        }
+    }
+
+    /// The same for another session.
+    #[must_use]
+    pub const fn to_session(mut self, session_id: Option<SessionId>) -> Self {
+        self.session_id = session_id;
+        self
+    }
+
+    /// The same in another mode.
+    #[must_use]
+    pub const fn with_mode(mut self, mode: SendMode) -> Self {
+        self.mode = mode;
+        self
+    }
+}
+
+/// An input that is on disk.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+#[non_exhaustive]
+pub struct Sent {
+    /// The session that took it.
+    pub session_id: SessionId,
+    /// Whether it had been taken before.
+    pub duplicate: bool,
+}
+
+/// All states of a conversation.
+#[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
+pub struct Details {
+    /// The conversation.
+    pub conversation: Conversation,
+    /// Its sessions, the root first.
+    pub sessions: Vec<Session>,
+    /// Its turns, oldest first.
+    pub turns: Vec<Turn>,
+}
+
+/// Which page of a session's log to read.
+#[derive(Clone, Copy, Debug)]
+pub struct ItemsQuery {
+    /// Which session; `None` means the root.
+    pub session_id: Option<SessionId>,
+    /// In which direction.
+    pub order: ItemsOrder,
+    /// Strictly after this number in that direction; 0 begins at that end.
+    pub cursor: u64,
+    /// How many; 1 to 1,000.
+    pub limit: usize,
+}
+
+impl Default for ItemsQuery {
+    fn default() -> Self {
+        Self {
+            session_id: None,
+            order: ItemsOrder::Descending,
+            cursor: 0,
+            limit: 100,
+        }
+    }
+}
+
+/// A page of a session's log.
+#[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
+pub struct ItemsPage {
+    /// Items and damaged lines, in the order that was asked for.
+    pub items: Vec<Entry>,
+    /// The cursor of the next page; `None` at the end.
+    pub next: Option<u64>,
+}
+
+/// Which piece of a blob to read.
+#[derive(Clone, Copy, Debug)]
+pub struct BlobQuery {
+    /// Which session; `None` means the root.
+    pub session_id: Option<SessionId>,
+    /// The reference as the item has it.
+    pub blob: BlobRef,
+    /// The first byte; rounded down to the chunk that has it.
+    pub offset: u64,
+}
+
+/// A piece of a blob: at most 1 MiB.
+#[derive(Clone, Debug, Eq, PartialEq)]
+#[non_exhaustive]
+pub struct BlobPiece {
+    /// The offset of its first byte.
+    pub offset: u64,
+    /// The bytes.
+    pub bytes: Vec<u8>,
+    /// Where to go on; `None` at the end.
+    pub next: Option<u64>,
+}
+
+impl ConversationHandle {
+    /// The conversation's id.
+    #[must_use]
+    pub const fn id(&self) -> ConversationId {
+        self.id
+    }
+
+    /// How many turns run in it right now.
+    pub(crate) fn running_turns(&self) -> usize {
+        *self.running.borrow()
+    }
+
+    /// Gives input to a session; it is on disk when this returns.
+    ///
+    /// # Errors
+    /// [`RuntimeError::InvalidInput`] for no or too much content, [`RuntimeError::SessionBusy`] for
+    /// [`SendMode::IdleOnly`] while a turn runs, [`RuntimeError::NotWritten`] if the storage did not take it.
+    pub async fn send(&self, input: Input) -> Result<Sent, RuntimeError> {
+        check(&input.content)?;
+        let (reply, wait) = oneshot::channel();
+        let session = input.session_id.unwrap_or(self.root);
+        let Input {
+            item_id,
+            content,
+            mode,
+            ..
+        } = input;
+        self.command(Command::Send {
+            session,
+            item_id,
+            content,
+            mode,
+            reply,
+        })?;
+        wait.await.map_err(|_| RuntimeError::Stopped)?
+    }
+
+    /// Interrupts the running turn of a session; gives it when its end is written down.
+    ///
+    /// # Errors
+    /// [`RuntimeError::SessionNotFound`]; it is no error if nothing runs.
+    pub async fn interrupt(
+        &self,
+        session: Option<SessionId>,
+    ) -> Result<Option<TurnId>, RuntimeError> {
+        let (reply, wait) = oneshot::channel();
+        let session = session.unwrap_or(self.root);
+        self.command(Command::Interrupt { session, reply })?;
+        wait.await.map_err(|_| RuntimeError::Stopped)?
+    }
+
+    /// Begins to watch: gives what there is, and all that comes after it.
+    ///
+    /// With the cursor of an earlier subscription exactly the missing entries are given, where that is less than a
+    /// snapshot.
+    ///
+    /// # Errors
+    /// [`RuntimeError::InvalidCursor`], or the storage's error if the log cannot be read.
+    pub async fn subscribe(
+        &self,
+        cursor: Option<ResumeCursor>,
+    ) -> Result<Subscription, RuntimeError> {
+        self.feed.subscribe(cursor).await
+    }
+
+    /// Reads all states of the conversation from the log.
+    ///
+    /// # Errors
+    /// The storage's error if the log cannot be read.
+    pub async fn details(&self) -> Result<Details, RuntimeError> {
+        let (state, states) = query::existing(&self.log, self.id).await?;
+        let sessions = states.wire_sessions();
+        let conversation = state.to_wire(&sessions);
+        Ok(Details {
+            conversation,
+            sessions,
+            turns: states.wire_turns(),
+        })
+    }
+
+    /// Reads a page of a session's log.
+    ///
+    /// # Errors
+    /// The storage's error if the log cannot be read. A session without items has an empty page.
+    pub async fn items(&self, query: ItemsQuery) -> Result<ItemsPage, RuntimeError> {
+        let order = match query.order {
+            ItemsOrder::Ascending => Order::Ascending,
+            ItemsOrder::Descending => Order::Descending,
+        };
+        let options = ReadOptions::default()
+            .order(order)
+            .cursor(query.cursor)
+            .limit(query.limit.clamp(1, MAX_PAGE));
+        let session = query.session_id.unwrap_or(self.root);
+        let (items, next) = query::page(&self.log, self.id, session, options).await?;
+        Ok(ItemsPage { items, next })
+    }
+
+    /// Reads a piece of a large text or attachment.
+    ///
+    /// # Errors
+    /// The storage's error if the blob stream cannot be read.
+    pub async fn blob(&self, query: BlobQuery) -> Result<BlobPiece, RuntimeError> {
+        let BlobQuery {
+            session_id,
+            blob: reference,
+            offset,
+        } = query;
+        let session = session_id.unwrap_or(self.root);
+        let (offset, bytes) = blob::read(
+            &self.log,
+            self.id,
+            session,
+            reference,
+            offset,
+            MAX_BLOB_PIECE,
+        )
+        .await?;
+        let end = offset + bytes.len() as u64;
+        let next = (end < reference.bytes && !bytes.is_empty()).then_some(end);
+        Ok(BlobPiece {
+            offset,
+            bytes,
+            next,
+        })
+    }
+
+    /// Waits until what a start has found unfinished is written down as ended.
+    pub(crate) async fn settle(&self) {
+        let (done, wait) = oneshot::channel();
+        if self.commands.send(Command::Settle { done }).await.is_ok() {
+            let _ = wait.await;
+        }
+    }
+
+    pub(crate) async fn stop(&self) {
+        let (done, wait) = oneshot::channel();
+        if self.commands.send(Command::Stop { done }).await.is_ok() {
+            let _ = wait.await;
+        }
+    }
+
+    fn command(&self, command: Command) -> Result<(), RuntimeError> {
+        self.commands
+            .try_send(command)
+            .map_err(|error| match error {
+                mpsc::error::TrySendError::Full(_) => RuntimeError::Overloaded,
+                mpsc::error::TrySendError::Closed(_) => RuntimeError::Stopped,
+            })
+    }
+}
+
+fn check(content: &[Content]) -> Result<(), RuntimeError> {
+    let invalid = |message: String| Err(RuntimeError::InvalidInput { message });
+    let empty = |piece: &Content| piece.as_text().is_some_and(|text| text.trim().is_empty());
+    if content.iter().all(empty) {
+        return invalid("the input is empty: give some text or an image".to_owned());
+    }
+    for piece in content {
+        if let Content::Image { media_type, data } = piece {
+            check_image(media_type, data)?;
+        }
+    }
+    let size: usize = content.iter().map(content_size).sum();
+    if size > MAX_INPUT {
+        let (size, limit) = (size >> 20, MAX_INPUT >> 20);
+        return invalid(format!(
+            "the input has {size} MiB, the limit is {limit} MiB: put it into a file and name that"
+        ));
+    }
+    Ok(())
+}
+
+/// An image that no provider would take is refused here, where its sender can still be told.
+fn check_image(media_type: &str, data: &ImageData) -> Result<(), RuntimeError> {
+    let invalid = |message: String| Err(RuntimeError::InvalidInput { message });
+    if !matches!(
+        media_type,
+        "image/png" | "image/jpeg" | "image/gif" | "image/webp"
+    ) {
+        let message = "images may be image/png, image/jpeg, image/gif or image/webp";
+        return invalid(format!("{message}, not {media_type:?}"));
+    }
+    match data {
+        ImageData::Base64(data) if STANDARD.decode(data).is_ok_and(|bytes| !bytes.is_empty()) => {
+            Ok(())
+        }
+        ImageData::Base64(_) => {
+            invalid("an image is no standard base64 with padding, or is empty".to_owned())
+        }
+        ImageData::Blob(_) => {
+            invalid("an image in an input carries its bytes as base64".to_owned())
+        }
+    }
+}
+
+fn content_size(content: &Content) -> usize {
+    match content {
+        Content::Text { text } => text.len(),
+        Content::Image {
+            data: ImageData::Base64(data),
+            ..
+        } => data.len(),
+        _ => 0,
+    }
+}

@@ -1,0 +1,233 @@
+//! The conversation as a pure machine: its title, its place on disk, and what the index shall say of it.
+
+use std::collections::BTreeMap;
+
+use openvaala_protocol::content::Content;
+use openvaala_protocol::conversation::{Conversation, Session, SessionStatus};
+use openvaala_protocol::id::SessionId;
+use openvaala_protocol::time::Timestamp;
+use openvaala_storage::Fingerprint;
+
+use crate::dao::record::{ConversationState, State};
+use crate::journal::{Commit, Journal};
+
+/// How long a title is that is made from a message.
+const TITLE_CHARS: usize = 80;
+
+/// Names a request that waits; made by the shell.
+pub(crate) type WaitId = u64;
+
+/// What a conversation is asked or told.
+#[derive(Debug)]
+pub(crate) enum Event {
+    /// An input is on its way to a session: forward it when the conversation is ready for it.
+    Send { wait: WaitId, content: Vec<Content> },
+    /// A session has written something.
+    SessionChanged {
+        session: Box<Session>,
+        metadata: Option<(u64, Fingerprint)>,
+    },
+    /// The shell's commit is on disk.
+    Committed {
+        n: u64,
+        metadata: (u64, Fingerprint),
+    },
+    /// The shell's commit failed.
+    CommitFailed { n: u64, message: String },
+    /// A session waits for the move to the real storage.
+    Promote { wait: WaitId },
+    /// The move has been tried.
+    Promoted {
+        fingerprint: Option<(u64, Fingerprint)>,
+    },
+}
+
+/// What a conversation wants done.
+#[derive(Debug, PartialEq)]
+pub(crate) enum Effect {
+    Commit(Commit),
+    /// Give the input to its session.
+    Forward {
+        wait: WaitId,
+    },
+    /// Tell whoever waits that it did not work.
+    Refuse {
+        wait: WaitId,
+        message: String,
+    },
+    /// Move all that lies in memory to the real storage; no commit runs meanwhile.
+    Promote {
+        wait: WaitId,
+    },
+    /// Put a row into the index.
+    Index {
+        conversation: Box<Conversation>,
+        waiting: bool,
+        seq: u64,
+        fingerprint: Fingerprint,
+    },
+}
+
+/// One conversation.
+#[derive(Debug)]
+pub(crate) struct ConversationMachine {
+    state: ConversationState,
+    sessions: BTreeMap<SessionId, Session>,
+    journal: Journal<Effect>,
+    /// The newest known end of the metadata stream.
+    metadata: Option<(u64, Fingerprint)>,
+    /// Whether it lies in memory only: then it is not in the index.
+    staged: bool,
+    /// Moves that wait until no commit is in flight.
+    promotions: Vec<WaitId>,
+    promoting: bool,
+    committing: bool,
+}
+
+impl ConversationMachine {
+    pub(crate) fn new(
+        state: ConversationState,
+        sessions: Vec<Session>,
+        metadata: Option<(u64, Fingerprint)>,
+        staged: bool,
+    ) -> Self {
+        Self {
+            state,
+            sessions: sessions
+                .into_iter()
+                .map(|session| (session.id, session))
+                .collect(),
+            journal: Journal::new(),
+            metadata,
+            staged,
+            promotions: Vec::new(),
+            promoting: false,
+            committing: false,
+        }
+    }
+
+    pub(crate) const fn state(&self) -> &ConversationState {
+        &self.state
+    }
+
+    /// How many turns run.
+    pub(crate) fn running(&self) -> usize {
+        let running = |session: &&Session| session.status == SessionStatus::Running;
+        self.sessions.values().filter(running).count()
+    }
+
+    /// Takes in one event and says what is to be done.
+    pub(crate) fn on_event(&mut self, now: Timestamp, event: Event) -> Vec<Effect> {
+        match event {
+            Event::Send { wait, content } => self.send(now, wait, &content),
+            Event::SessionChanged { session, metadata } => {
+                self.sessions.insert(session.id, *session);
+                self.saw(metadata);
+                self.index();
+            }
+            Event::Committed { n, metadata } => {
+                self.committing = false;
+                self.saw(Some(metadata));
+                self.journal.committed(n);
+                self.index();
+            }
+            Event::CommitFailed { n, message } => self.commit_failed(n, &message),
+            Event::Promote { wait } => self.promotions.push(wait),
+            Event::Promoted { fingerprint } => {
+                self.promoting = false;
+                if let Some(fingerprint) = fingerprint {
+                    self.staged = false;
+                    self.metadata = Some(fingerprint);
+                    self.index();
+                }
+            }
+        }
+        self.flush()
+    }
+
+    /// The first message names the conversation before its session sees it.
+    fn send(&mut self, now: Timestamp, wait: WaitId, content: &[Content]) {
+        if self.state.title.is_none()
+            && let Some(title) = title(content)
+        {
+            self.state.title = Some(title);
+            self.state.updated_at = self.state.updated_at.max(now);
+            self.journal.state(State::Conversation(self.state.clone()));
+        }
+        self.journal.then(Effect::Forward { wait });
+    }
+
+    /// A title that could not be written is tried again with the next message.
+    fn commit_failed(&mut self, n: u64, message: &str) {
+        self.committing = false;
+        self.state.title = None;
+        for effect in self.journal.failed(n) {
+            if let Effect::Forward { wait } = effect {
+                self.journal.now(Effect::Refuse {
+                    wait,
+                    message: message.to_owned(),
+                });
+            }
+        }
+    }
+
+    fn saw(&mut self, metadata: Option<(u64, Fingerprint)>) {
+        let Some((seq, fingerprint)) = metadata else {
+            return;
+        };
+        if self
+            .metadata
+            .as_ref()
+            .is_none_or(|(known, _)| *known <= seq)
+        {
+            self.metadata = Some((seq, fingerprint));
+        }
+    }
+
+    fn index(&mut self) {
+        let (false, Some((seq, fingerprint))) = (self.staged, &self.metadata) else {
+            return;
+        };
+        let sessions: Vec<Session> = self.sessions.values().cloned().collect();
+        let conversation = Box::new(self.state.to_wire(&sessions));
+        let waiting = sessions.iter().any(|session| !session.pending.is_empty());
+        let (seq, fingerprint) = (*seq, fingerprint.clone());
+        self.journal.now(Effect::Index {
+            conversation,
+            waiting,
+            seq,
+            fingerprint,
+        });
+    }
+
+    /// A move and a commit never run at the same time.
+    fn flush(&mut self) -> Vec<Effect> {
+        if self.promoting {
+            return self.journal.flush_ready();
+        }
+        let mut effects = self.journal.flush(Effect::Commit);
+        self.committing |= effects
+            .iter()
+            .any(|effect| matches!(effect, Effect::Commit(_)));
+        if !self.committing && !self.promotions.is_empty() {
+            let wait = self.promotions.remove(0);
+            self.promoting = true;
+            effects.push(Effect::Promote { wait });
+        }
+        effects
+    }
+}
+
+/// The first line with something on it, cut to a title's length.
+fn title(content: &[Content]) -> Option<String> {
+    let texts = content.iter().filter_map(Content::as_text);
+    let line = texts
+        .flat_map(str::lines)
+        .map(str::trim)
+        .find(|line| !line.is_empty())?;
+    let mut title: String = line.chars().take(TITLE_CHARS).collect();
+    if line.chars().nth(TITLE_CHARS).is_some() {
+        title.push('…');
+    }
+    Some(title)
+}

@@ -1,0 +1,17 @@
+//! A conversation: its work locations, its sessions, and everybody who watches it.
+
+mod cursor;
+mod feed;
+mod handle;
+mod machine;
+mod run;
+mod workspaces;
+
+pub use self::feed::{FeedEvent, Subscription};
+pub use self::handle::{
+    BlobPiece, BlobQuery, ConversationHandle, Details, Input, ItemsPage, ItemsQuery, Sent,
+};
+
+pub(crate) use self::feed::FeedSender;
+pub(crate) use self::run::{ConversationDeps, ConversationStart, Upward, start};
+pub(crate) use self::workspaces::open as open_workspaces;

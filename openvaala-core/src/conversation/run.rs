@@ -1,0 +1,455 @@
+//! The shell around the conversation machine: owns sessions, workspaces and the feed.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use futures::future::join_all;
+use openvaala_executor::Workspace;
+use openvaala_protocol::content::Content;
+use openvaala_protocol::id::{ConversationId, ItemId, SessionId, TurnId};
+use openvaala_protocol::rpc::params::session::SendMode;
+use openvaala_storage::{Error, Fingerprint, LogStorage};
+use tokio::sync::{mpsc, oneshot, watch};
+use tokio::task::JoinSet;
+
+use super::cursor::Position;
+use super::feed::{FeedSender, feed};
+use super::handle::{ConversationHandle, Sent};
+use super::machine::{ConversationMachine, Effect, Event, WaitId};
+use super::workspaces;
+use crate::dao::index::{Index, Row};
+use crate::dao::metadata_key;
+use crate::dao::mutation::{Promote, Writer, Written};
+use crate::dao::query::States;
+use crate::dao::record::ConversationState;
+use crate::dao::staging::Staging;
+use crate::environment::{Clock, IdSource};
+use crate::error::RuntimeError;
+use crate::runtime::Definitions;
+use crate::session::{SessionDeps, SessionHandle, SessionReport, SessionStart, session};
+
+/// Requests that may wait for one conversation.
+const INBOX: usize = 256;
+
+/// What every conversation of a runtime is given.
+#[derive(Clone, Debug)]
+pub(crate) struct ConversationDeps {
+    pub(crate) log: Arc<dyn LogStorage>,
+    pub(crate) staging: Staging,
+    pub(crate) index: Index,
+    pub(crate) clock: Arc<dyn Clock>,
+    pub(crate) ids: Arc<dyn IdSource>,
+    pub(crate) definitions: watch::Receiver<Arc<Definitions>>,
+}
+
+/// What a conversation begins with.
+#[derive(Debug)]
+pub(crate) struct ConversationStart {
+    pub(crate) state: ConversationState,
+    pub(crate) states: States,
+    /// The end of the metadata stream.
+    pub(crate) metadata: Option<(u64, Fingerprint)>,
+    pub(crate) sessions: Vec<SessionStart>,
+    /// The number of the last entry of each session's log.
+    pub(crate) last_items: Vec<(SessionId, u64)>,
+    pub(crate) workspaces: Option<Vec<Arc<dyn Workspace>>>,
+}
+
+/// What comes up from the sessions; sending it never waits.
+#[derive(Debug)]
+pub(crate) enum Upward {
+    /// A session has written something.
+    Report(Box<SessionReport>),
+    /// A session needs the workspaces.
+    Workspaces(oneshot::Sender<Result<Vec<Arc<dyn Workspace>>, RuntimeError>>),
+    /// A session has written a message into memory and waits for it to be on disk.
+    Promote(Promote),
+}
+
+type Reply<T> = oneshot::Sender<Result<T, RuntimeError>>;
+
+/// What is asked of a conversation.
+#[derive(Debug)]
+pub(crate) enum Command {
+    Send {
+        session: SessionId,
+        item_id: ItemId,
+        content: Vec<Content>,
+        mode: SendMode,
+        reply: Reply<Sent>,
+    },
+    Interrupt {
+        session: SessionId,
+        reply: Reply<Option<TurnId>>,
+    },
+    Settle {
+        done: oneshot::Sender<()>,
+    },
+    Stop {
+        done: oneshot::Sender<()>,
+    },
+}
+
+/// Makes a conversation's handle and the loop behind it.
+///
+/// The loop ends when it is stopped, when nobody holds the handle, or with a panic if a session had one.
+pub(crate) fn start(
+    deps: ConversationDeps,
+    start: ConversationStart,
+) -> (ConversationHandle, impl Future<Output = ()>) {
+    let id = start.state.id;
+    let (commands, inbox) = mpsc::channel(INBOX);
+    let (up, from_sessions) = mpsc::unbounded_channel();
+    let (tell_running, running) = watch::channel(0);
+    let metadata = start
+        .metadata
+        .as_ref()
+        .map_or(start.states.last, |(seq, _)| *seq);
+    let position = Position {
+        metadata,
+        sessions: start.last_items.iter().copied().collect(),
+    };
+    let log = Arc::clone(&deps.log);
+    let (feed, feeding) = feed(id, log, start.state.clone(), &start.states, position);
+    let machine = ConversationMachine::new(
+        start.state.clone(),
+        start.states.wire_sessions(),
+        start.metadata,
+        deps.staging.is_staged(id),
+    );
+    let handle = ConversationHandle {
+        id,
+        root: start.state.root_session,
+        commands,
+        feed: feed.clone(),
+        log: Arc::clone(&deps.log),
+        running,
+    };
+    let run = ConversationLoop {
+        id,
+        machine,
+        inbox,
+        from_sessions,
+        up,
+        feed,
+        sessions: HashMap::new(),
+        tasks: JoinSet::new(),
+        work: JoinSet::new(),
+        waits: HashMap::new(),
+        last_wait: 0,
+        workspaces: start.workspaces,
+        running: tell_running,
+        stopping: Vec::new(),
+        deps,
+    };
+    (handle, run.run(start.sessions, feeding))
+}
+
+struct ConversationLoop {
+    id: ConversationId,
+    deps: ConversationDeps,
+    machine: ConversationMachine,
+    inbox: mpsc::Receiver<Command>,
+    from_sessions: mpsc::UnboundedReceiver<Upward>,
+    up: mpsc::UnboundedSender<Upward>,
+    feed: FeedSender,
+    sessions: HashMap<SessionId, SessionHandle>,
+    /// The loops of the sessions and the feed.
+    tasks: JoinSet<()>,
+    work: JoinSet<Done>,
+    waits: HashMap<WaitId, Wait>,
+    last_wait: WaitId,
+    workspaces: Option<Vec<Arc<dyn Workspace>>>,
+    running: watch::Sender<usize>,
+    stopping: Vec<oneshot::Sender<()>>,
+}
+
+enum Wait {
+    Send {
+        session: SessionId,
+        item_id: ItemId,
+        content: Vec<Content>,
+        mode: SendMode,
+        reply: Reply<Sent>,
+    },
+    Promote(Promote),
+}
+
+enum Done {
+    Written {
+        n: u64,
+        result: Result<Written, Error>,
+    },
+    Promoted {
+        wait: WaitId,
+        result: Result<Option<(u64, Fingerprint)>, Error>,
+    },
+    Opened(Option<Vec<Arc<dyn Workspace>>>),
+    Settled,
+    Stopped,
+}
+
+impl ConversationLoop {
+    async fn run(
+        mut self,
+        sessions: Vec<SessionStart>,
+        feeding: impl Future<Output = ()> + Send + 'static,
+    ) {
+        self.tasks.spawn(feeding);
+        for start in sessions {
+            self.add_session(start);
+        }
+        self.running.send_replace(self.machine.running());
+        loop {
+            tokio::select! {
+                command = self.inbox.recv() => match command {
+                    Some(command) => self.command(command).await,
+                    None => break,
+                },
+                Some(upward) = self.from_sessions.recv() => self.upward(upward).await,
+                Some(done) = self.work.join_next(), if !self.work.is_empty() => match done {
+                    Ok(Done::Stopped) => break,
+                    Ok(done) => self.done(done).await,
+                    Err(error) => std::panic::resume_unwind(error.into_panic()),
+                },
+                Some(Err(error)) = self.tasks.join_next(), if !self.tasks.is_empty() => {
+                    std::panic::resume_unwind(error.into_panic());
+                }
+            }
+        }
+        for workspace in self.workspaces.take().unwrap_or_default() {
+            workspace.close().await;
+        }
+        self.tasks.shutdown().await;
+        for done in self.stopping.drain(..) {
+            let _ = done.send(());
+        }
+    }
+
+    fn add_session(&mut self, start: SessionStart) {
+        let id = start.setup.state.id;
+        let (promoter, images) = (self.up.clone(), mpsc::unbounded_channel().0);
+        let deps = SessionDeps {
+            session: id,
+            writer: Writer::new(&self.deps, self.id, Some(promoter)),
+            ids: Arc::clone(&self.deps.ids),
+            definitions: self.deps.definitions.clone(),
+            feed: self.feed.clone(),
+            up: self.up.clone(),
+            images,
+        };
+        let (handle, run) = session(deps, start);
+        self.sessions.insert(id, handle);
+        self.tasks.spawn(run);
+    }
+
+    async fn command(&mut self, command: Command) {
+        match command {
+            Command::Send {
+                session,
+                item_id,
+                content,
+                mode,
+                reply,
+            } => {
+                if !self.sessions.contains_key(&session) {
+                    let _ = reply.send(Err(self.no_session(session)));
+                    return;
+                }
+                let shown = content.clone();
+                let wait = self.wait(Wait::Send {
+                    session,
+                    item_id,
+                    content,
+                    mode,
+                    reply,
+                });
+                self.event(Event::Send {
+                    wait,
+                    content: shown,
+                })
+                .await;
+            }
+            Command::Interrupt { session, reply } => match self.sessions.get(&session) {
+                Some(handle) => handle.interrupt(reply),
+                None => drop(reply.send(Err(self.no_session(session)))),
+            },
+            Command::Settle { done } => {
+                let sessions: Vec<SessionHandle> = self.sessions.values().cloned().collect();
+                self.work.spawn(async move {
+                    join_all(sessions.iter().map(SessionHandle::settle)).await;
+                    let _ = done.send(());
+                    Done::Settled
+                });
+            }
+            Command::Stop { done } => {
+                self.stopping.push(done);
+                let sessions: Vec<SessionHandle> = self.sessions.values().cloned().collect();
+                self.work.spawn(async move {
+                    join_all(sessions.iter().map(SessionHandle::stop)).await;
+                    Done::Stopped
+                });
+            }
+        }
+    }
+
+    const fn no_session(&self, session: SessionId) -> RuntimeError {
+        RuntimeError::SessionNotFound {
+            conversation: self.id,
+            session,
+        }
+    }
+
+    fn wait(&mut self, wait: Wait) -> WaitId {
+        self.last_wait += 1;
+        self.waits.insert(self.last_wait, wait);
+        self.last_wait
+    }
+
+    async fn upward(&mut self, upward: Upward) {
+        match upward {
+            Upward::Report(report) => {
+                let SessionReport { session, metadata } = *report;
+                self.event(Event::SessionChanged {
+                    session: Box::new(session),
+                    metadata,
+                })
+                .await;
+                self.running.send_replace(self.machine.running());
+            }
+            Upward::Workspaces(reply) => self.give_workspaces(reply),
+            Upward::Promote(promote) => {
+                let wait = self.wait(Wait::Promote(promote));
+                self.event(Event::Promote { wait }).await;
+            }
+        }
+    }
+
+    fn give_workspaces(
+        &mut self,
+        reply: oneshot::Sender<Result<Vec<Arc<dyn Workspace>>, RuntimeError>>,
+    ) {
+        if let Some(workspaces) = &self.workspaces {
+            let _ = reply.send(Ok(workspaces.clone()));
+            return;
+        }
+        let locations = self.machine.state().executors.clone();
+        let definitions = Arc::clone(&self.deps.definitions.borrow());
+        self.work.spawn(async move {
+            let opened = workspaces::open(&locations, &definitions.executors).await;
+            let keep = opened.as_ref().ok().cloned();
+            let _ = reply.send(opened);
+            Done::Opened(keep)
+        });
+    }
+
+    async fn done(&mut self, done: Done) {
+        match done {
+            Done::Written {
+                n,
+                result: Ok(written),
+            } => {
+                self.feed.entries(written.entries).await;
+                if let Some(metadata) = written.metadata {
+                    self.event(Event::Committed { n, metadata }).await;
+                }
+            }
+            Done::Written {
+                n,
+                result: Err(error),
+            } => {
+                let message = crate::session::with_causes(&error);
+                self.event(Event::CommitFailed { n, message }).await;
+            }
+            Done::Promoted { wait, result } => {
+                let (fingerprint, answer) = match result {
+                    Ok(fingerprint) => (fingerprint, Ok(())),
+                    Err(error) => (None, Err(error)),
+                };
+                self.event(Event::Promoted { fingerprint }).await;
+                if let Some(Wait::Promote(promote)) = self.waits.remove(&wait) {
+                    let _ = promote.send(answer);
+                }
+            }
+            Done::Opened(workspaces) => {
+                if self.workspaces.is_none() {
+                    self.workspaces = workspaces;
+                }
+            }
+            Done::Settled | Done::Stopped => {}
+        }
+    }
+
+    async fn event(&mut self, event: Event) {
+        let now = self.deps.clock.now();
+        for effect in self.machine.on_event(now, event) {
+            self.perform(effect);
+        }
+    }
+
+    fn perform(&mut self, effect: Effect) {
+        match effect {
+            Effect::Commit(commit) => {
+                let writer = Writer::new(&self.deps, self.id, None);
+                let root = self.machine.state().root_session;
+                self.work.spawn(async move {
+                    let result = writer.write(root, commit.batch, false).await;
+                    Done::Written {
+                        n: commit.n,
+                        result,
+                    }
+                });
+            }
+            Effect::Forward { wait } => {
+                let Some(Wait::Send {
+                    session,
+                    item_id,
+                    content,
+                    mode,
+                    reply,
+                }) = self.waits.remove(&wait)
+                else {
+                    return;
+                };
+                match self.sessions.get(&session) {
+                    Some(handle) => handle.send(item_id, content, mode, reply),
+                    None => drop(reply.send(Err(self.no_session(session)))),
+                }
+            }
+            Effect::Refuse { wait, message } => {
+                if let Some(Wait::Send { reply, .. }) = self.waits.remove(&wait) {
+                    let _ = reply.send(Err(RuntimeError::NotWritten { message }));
+                }
+            }
+            Effect::Promote { wait } => {
+                let (id, deps) = (self.id, self.deps.clone());
+                self.work.spawn(async move {
+                    Done::Promoted {
+                        wait,
+                        result: promote(id, &deps).await,
+                    }
+                });
+            }
+            Effect::Index {
+                conversation,
+                waiting,
+                seq,
+                fingerprint,
+            } => {
+                self.deps
+                    .index
+                    .put(seq, Row::new(*conversation, waiting, &fingerprint));
+            }
+        }
+    }
+}
+
+/// Moves the conversation to the real storage and tells what its metadata stream is there.
+async fn promote(
+    id: ConversationId,
+    deps: &ConversationDeps,
+) -> Result<Option<(u64, Fingerprint)>, Error> {
+    deps.staging.promote(id).await?;
+    let info = deps.log.info(&metadata_key(id)?).await?;
+    Ok(info.map(|info| (info.last, info.fingerprint)))
+}

@@ -1,0 +1,257 @@
+//! The read side: what the log says of a conversation.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use openvaala_protocol::conversation::{Conversation, Session, Turn};
+use openvaala_protocol::event::Entry;
+use openvaala_protocol::id::{ConversationId, SessionId, TurnId};
+use openvaala_protocol::item::Item;
+use openvaala_storage::{Entry as LogEntry, EntryData, Error, LogStorage, ReadOptions, StreamKey};
+
+use super::record::{ConversationState, ReadState, SessionState, State, TurnState};
+use super::{items_key, metadata_key};
+use crate::error::RuntimeError;
+
+/// How many entries are read at a time.
+const PAGE: usize = 1_000;
+
+/// The latest states of a conversation and all that is in it.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(crate) struct States {
+    pub(crate) conversation: Option<ConversationState>,
+    pub(crate) sessions: BTreeMap<SessionId, SessionState>,
+    pub(crate) turns: BTreeMap<TurnId, TurnState>,
+    /// The number of the last entry that was read.
+    pub(crate) last: u64,
+    /// What could not be read, a line each.
+    pub(crate) damaged: Vec<String>,
+    pub(crate) deleted: bool,
+}
+
+impl States {
+    pub(crate) fn wire_sessions(&self) -> Vec<Session> {
+        let root = self
+            .conversation
+            .as_ref()
+            .map(|conversation| conversation.root_session);
+        let mut sessions: Vec<Session> =
+            self.sessions.values().map(SessionState::to_wire).collect();
+        sessions.sort_by_key(|session| (Some(session.id) != root, session.created_at, session.id));
+        sessions
+    }
+
+    pub(crate) fn wire_turns(&self) -> Vec<Turn> {
+        let mut turns: Vec<Turn> = self.turns.values().map(TurnState::to_wire).collect();
+        turns.sort_by_key(|turn| (turn.started_at, turn.id));
+        turns
+    }
+
+    pub(crate) fn wire_conversation(&self) -> Option<Conversation> {
+        if self.deleted {
+            return None;
+        }
+        Some(self.conversation.as_ref()?.to_wire(&self.wire_sessions()))
+    }
+
+    /// Takes in one entry of the metadata stream; the last state of a thing wins.
+    fn take(&mut self, entry: &LogEntry) {
+        self.last = self.last.max(entry.seq);
+        let data = match &entry.data {
+            EntryData::Json(data) => data,
+            EntryData::Damaged(damage) => {
+                self.damaged.push(format!(
+                    "metadata entry {} ({} bytes at {}): {}",
+                    entry.seq, damage.length, damage.offset, damage.reason
+                ));
+                return;
+            }
+            // A later kind of entry is left alone.
+            _ => return,
+        };
+        match ReadState::parse(data) {
+            Ok(ReadState::State(state)) => match *state {
+                State::Conversation(state) => self.conversation = Some(state),
+                State::Session(state) => {
+                    self.sessions.insert(state.id, state);
+                }
+                State::Turn(state) => {
+                    self.turns.insert(state.id, state);
+                }
+            },
+            Ok(ReadState::Deleted { kind, id }) => self.delete(&kind, &id),
+            Ok(ReadState::Foreign) => {}
+            Err(error) => self
+                .damaged
+                .push(format!("metadata entry {}: {error}", entry.seq)),
+        }
+    }
+
+    fn delete(&mut self, kind: &str, id: &str) {
+        match kind {
+            "conversation" => self.deleted = true,
+            "session" => self.sessions.retain(|known, _| known.to_string() != id),
+            "turn" => self.turns.retain(|known, _| known.to_string() != id),
+            _ => {}
+        }
+    }
+}
+
+/// Reads every state of a conversation; `None` if there is no such conversation.
+pub(crate) async fn states(
+    log: &Arc<dyn LogStorage>,
+    id: ConversationId,
+) -> Result<Option<States>, Error> {
+    let mut states = States::default();
+    let found = each(log, &metadata_key(id)?, |entry| states.take(&entry)).await?;
+    Ok(found.then_some(states))
+}
+
+/// All items of a session, oldest entry first, and the number of its last entry.
+pub(crate) async fn history(
+    log: &Arc<dyn LogStorage>,
+    id: ConversationId,
+    session: SessionId,
+) -> Result<(Vec<Item>, u64), Error> {
+    let mut items = Vec::new();
+    let mut last = 0;
+    each(log, &items_key(id, session)?, |entry| {
+        last = entry.seq;
+        if let Entry::Item { item, .. } = wire_entry(session, entry) {
+            items.push(item);
+        }
+    })
+    .await?;
+    Ok((latest(items), last))
+}
+
+/// Keeps the last writing of items that were written more than once (approvals, plans, notices).
+fn latest(items: Vec<Item>) -> Vec<Item> {
+    let mut by_pos: BTreeMap<u64, Item> = BTreeMap::new();
+    for item in items {
+        by_pos.insert(item.head().pos, item);
+    }
+    by_pos.into_values().collect()
+}
+
+/// A page of a session's log as clients see it.
+pub(crate) async fn page(
+    log: &Arc<dyn LogStorage>,
+    id: ConversationId,
+    session: SessionId,
+    options: ReadOptions,
+) -> Result<(Vec<Entry>, Option<u64>), Error> {
+    match log.read(&items_key(id, session)?, options).await {
+        Ok(page) => {
+            let entries = page
+                .entries
+                .into_iter()
+                .map(|entry| wire_entry(session, entry));
+            Ok((entries.collect(), page.next))
+        }
+        Err(Error::NotFound { .. }) => Ok((Vec::new(), None)),
+        Err(error) => Err(error),
+    }
+}
+
+/// The metadata entries after `cursor`, as clients see them, at most `limit`.
+pub(crate) async fn metadata_page(
+    log: &Arc<dyn LogStorage>,
+    id: ConversationId,
+    options: ReadOptions,
+) -> Result<Vec<Entry>, Error> {
+    let page = log.read(&metadata_key(id)?, options).await?;
+    let entries = page.entries.into_iter().filter_map(|entry| {
+        let EntryData::Json(data) = &entry.data else {
+            return None;
+        };
+        let Ok(ReadState::State(state)) = ReadState::parse(data) else {
+            return None;
+        };
+        let seq = entry.seq;
+        Some(match *state {
+            State::Conversation(state) => Entry::Conversation {
+                seq,
+                conversation: state.to_wire(&[]),
+            },
+            State::Session(state) => Entry::Session {
+                seq,
+                session: state.to_wire(),
+            },
+            State::Turn(state) => Entry::Turn {
+                seq,
+                turn: state.to_wire(),
+            },
+        })
+    });
+    Ok(entries.collect())
+}
+
+/// A line of a session's log as clients see it; one that cannot be read says so.
+fn wire_entry(session_id: SessionId, entry: LogEntry) -> Entry {
+    let seq = entry.seq;
+    let damaged = |message: String| Entry::Damaged {
+        seq,
+        session_id,
+        message,
+    };
+    match entry.data {
+        EntryData::Json(data) => match Item::from_raw(data) {
+            Ok(item) => Entry::Item {
+                seq,
+                session_id,
+                item,
+            },
+            Err(error) => damaged(format!("no item: {error}")),
+        },
+        EntryData::Damaged(damage) => damaged(format!(
+            "{} bytes at {}: {}",
+            damage.length, damage.offset, damage.reason
+        )),
+        _ => damaged("a kind of entry that this version does not know".to_owned()),
+    }
+}
+
+/// Calls `visit` for every entry of a stream in order; says whether there is such a stream.
+async fn each(
+    log: &Arc<dyn LogStorage>,
+    key: &StreamKey,
+    mut visit: impl FnMut(LogEntry),
+) -> Result<bool, Error> {
+    let mut cursor = 0;
+    loop {
+        let options = ReadOptions::default().cursor(cursor).limit(PAGE);
+        let page = match log.read(key, options).await {
+            Ok(page) => page,
+            Err(Error::NotFound { .. }) => return Ok(false),
+            Err(error) => return Err(error),
+        };
+        page.entries.into_iter().for_each(&mut visit);
+        let Some(next) = page.next else {
+            return Ok(true);
+        };
+        cursor = next;
+    }
+}
+
+/// The states of a conversation that has to exist.
+pub(crate) async fn existing(
+    log: &Arc<dyn LogStorage>,
+    id: ConversationId,
+) -> Result<(ConversationState, States), RuntimeError> {
+    let states = states(log, id).await?.filter(|states| !states.deleted);
+    let Some(states) = states else {
+        return Err(RuntimeError::ConversationNotFound { id });
+    };
+    match states.conversation.clone() {
+        Some(conversation) => Ok((conversation, states)),
+        None => Err(RuntimeError::Unreadable {
+            what: format!("the metadata of conversation {id}"),
+            message: if states.damaged.is_empty() {
+                "it has no state of the conversation itself".to_owned()
+            } else {
+                states.damaged.join("; ")
+            },
+        }),
+    }
+}

@@ -1,0 +1,256 @@
+//! The states that lie in `metadata.jsonl`: the on-disk twins of conversation, session and turn.
+//!
+//! Each entry is `{"format":1,"kind":"session","id":"…","state":{…}}` with the full latest state; the last one of
+//! an id wins. `{"format":1,"kind":"…","id":"…","deleted":true}` deletes. What a reader does not know it leaves.
+
+use openvaala_protocol::content::Content;
+use openvaala_protocol::conversation::{
+    Conversation, ConversationStatus, ModelRef, PendingInput, Session, SessionStatus, Turn,
+    TurnFailure, TurnStatus, WorkLocation,
+};
+use openvaala_protocol::id::{ConversationId, ItemId, SessionId, TurnId};
+use openvaala_protocol::time::Timestamp;
+use openvaala_protocol::usage::Usage;
+use serde::{Deserialize, Serialize};
+use serde_json::value::{RawValue, to_raw_value};
+
+/// The number of the format that this version writes.
+pub(crate) const FORMAT: u32 = 1;
+
+/// The newest state of something, as it goes to the log.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) enum State {
+    Conversation(ConversationState),
+    Session(SessionState),
+    Turn(TurnState),
+}
+
+/// A conversation as it lies on disk; whether it runs and when it changed follows from its sessions.
+#[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
+pub(crate) struct ConversationState {
+    pub(crate) id: ConversationId,
+    pub(crate) title: Option<String>,
+    pub(crate) root_session: SessionId,
+    pub(crate) executors: Vec<WorkLocation>,
+    pub(crate) created_at: Timestamp,
+    pub(crate) updated_at: Timestamp,
+}
+
+/// A session as it lies on disk, its waiting inputs with it.
+#[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
+pub(crate) struct SessionState {
+    pub(crate) id: SessionId,
+    pub(crate) conversation_id: ConversationId,
+    pub(crate) parent: Option<SessionId>,
+    pub(crate) model: ModelRef,
+    pub(crate) active_turn: Option<TurnId>,
+    pub(crate) queue: Vec<QueuedInput>,
+    pub(crate) held: bool,
+    pub(crate) usage: Usage,
+    pub(crate) created_at: Timestamp,
+    pub(crate) updated_at: Timestamp,
+}
+
+/// An input that waits.
+#[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
+pub(crate) struct QueuedInput {
+    pub(crate) item_id: ItemId,
+    pub(crate) content: Vec<Content>,
+    pub(crate) steer: bool,
+    pub(crate) queued_at: Timestamp,
+}
+
+/// A turn as it lies on disk.
+#[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
+pub(crate) struct TurnState {
+    pub(crate) id: TurnId,
+    pub(crate) session_id: SessionId,
+    pub(crate) status: TurnStatus,
+    pub(crate) failure: Option<TurnFailure>,
+    pub(crate) inputs: Vec<ItemId>,
+    pub(crate) model: ModelRef,
+    pub(crate) executors: Vec<WorkLocation>,
+    pub(crate) steps: u32,
+    pub(crate) usage: Usage,
+    pub(crate) started_at: Timestamp,
+    pub(crate) ended_at: Option<Timestamp>,
+    /// Filled in when the items before it are written.
+    pub(crate) last_seq: u64,
+}
+
+/// The frame around a state, written.
+#[derive(Serialize)]
+struct Frame<'a, T> {
+    format: u32,
+    kind: &'static str,
+    id: String,
+    state: &'a T,
+}
+
+impl State {
+    pub(crate) fn to_raw(&self) -> Result<Box<RawValue>, serde_json::Error> {
+        let format = FORMAT;
+        match self {
+            Self::Conversation(state) => {
+                let (kind, id) = ("conversation", state.id.to_string());
+                to_raw_value(&Frame {
+                    format,
+                    kind,
+                    id,
+                    state,
+                })
+            }
+            Self::Session(state) => {
+                let (kind, id) = ("session", state.id.to_string());
+                to_raw_value(&Frame {
+                    format,
+                    kind,
+                    id,
+                    state,
+                })
+            }
+            Self::Turn(state) => {
+                let (kind, id) = ("turn", state.id.to_string());
+                to_raw_value(&Frame {
+                    format,
+                    kind,
+                    id,
+                    state,
+                })
+            }
+        }
+    }
+}
+
+/// An entry of the metadata stream as it was read.
+#[derive(Debug)]
+pub(crate) enum ReadState {
+    State(Box<State>),
+    /// Something was deleted.
+    Deleted {
+        kind: String,
+        id: String,
+    },
+    /// A kind or format that this version does not know.
+    Foreign,
+}
+
+impl ReadState {
+    /// Reads one entry; a newer format is left alone, not guessed at.
+    pub(crate) fn parse(data: &RawValue) -> Result<Self, serde_json::Error> {
+        #[derive(Deserialize)]
+        struct Parts<'a> {
+            format: u32,
+            kind: String,
+            #[serde(default)]
+            id: String,
+            #[serde(default)]
+            deleted: bool,
+            #[serde(borrow, default)]
+            state: Option<&'a RawValue>,
+        }
+        let parts: Parts<'_> = serde_json::from_str(data.get())?;
+        if parts.format > FORMAT {
+            return Ok(Self::Foreign);
+        }
+        if parts.deleted {
+            return Ok(Self::Deleted {
+                kind: parts.kind,
+                id: parts.id,
+            });
+        }
+        let state = parts.state.map_or("null", RawValue::get);
+        let state = match parts.kind.as_str() {
+            "conversation" => State::Conversation(serde_json::from_str(state)?),
+            "session" => State::Session(serde_json::from_str(state)?),
+            "turn" => State::Turn(serde_json::from_str(state)?),
+            _ => return Ok(Self::Foreign),
+        };
+        Ok(Self::State(Box::new(state)))
+    }
+}
+
+impl ConversationState {
+    pub(crate) fn to_wire(&self, sessions: &[Session]) -> Conversation {
+        let running = sessions
+            .iter()
+            .any(|session| session.status == SessionStatus::Running);
+        let latest = sessions.iter().map(|session| session.updated_at).max();
+        Conversation {
+            id: self.id,
+            title: self.title.clone(),
+            status: if running {
+                ConversationStatus::Running
+            } else {
+                ConversationStatus::Idle
+            },
+            root_session: self.root_session,
+            executors: self.executors.clone(),
+            created_at: self.created_at,
+            updated_at: latest.map_or(self.updated_at, |latest| latest.max(self.updated_at)),
+        }
+    }
+}
+
+impl SessionState {
+    pub(crate) fn to_wire(&self) -> Session {
+        let running = self.active_turn.is_some();
+        Session {
+            id: self.id,
+            conversation_id: self.conversation_id,
+            parent: self.parent,
+            model: self.model.clone(),
+            status: if running {
+                SessionStatus::Running
+            } else {
+                SessionStatus::Idle
+            },
+            active_turn: self.active_turn,
+            pending: self.queue.iter().map(QueuedInput::to_wire).collect(),
+            held: self.held,
+            usage: self.usage,
+            created_at: self.created_at,
+            updated_at: self.updated_at,
+        }
+    }
+}
+
+/// How much of an input a client sees while it waits.
+const PREVIEW_CHARS: usize = 200;
+
+impl QueuedInput {
+    pub(crate) fn to_wire(&self) -> PendingInput {
+        let texts = self.content.iter().filter_map(Content::as_text);
+        let preview = texts.flat_map(str::chars).take(PREVIEW_CHARS).collect();
+        let images = self
+            .content
+            .iter()
+            .filter(|piece| piece.as_text().is_none())
+            .count();
+        PendingInput {
+            item_id: self.item_id,
+            preview,
+            image_count: u32::try_from(images).unwrap_or(u32::MAX),
+            is_steer: self.steer,
+        }
+    }
+}
+
+impl TurnState {
+    pub(crate) fn to_wire(&self) -> Turn {
+        Turn {
+            id: self.id,
+            session_id: self.session_id,
+            status: self.status,
+            failure: self.failure.clone(),
+            inputs: self.inputs.clone(),
+            model: self.model.clone(),
+            executors: self.executors.clone(),
+            steps: self.steps,
+            usage: self.usage,
+            started_at: self.started_at,
+            ended_at: self.ended_at,
+            last_seq: self.last_seq,
+        }
+    }
+}

@@ -1,0 +1,13 @@
+//! Model providers: what a request and an answer look like at each kind of service.
+//!
+//! | module | speaks with |
+//! | --- | --- |
+//! | `openai_chat` (feature `http`) | OpenAI Chat Completions and everything compatible with it |
+//! | [`demo`] | nobody: a script that shows what an agent does, without a model |
+
+pub mod demo;
+#[cfg(feature = "http")]
+pub mod http;
+#[cfg(feature = "http")]
+pub mod openai_chat;
+pub mod sse;

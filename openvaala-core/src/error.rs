@@ -1,0 +1,96 @@
+//! What a runtime can answer instead of a result.
+
+use openvaala_executor::ExecutorError;
+use openvaala_protocol::id::{ConversationId, ExecutorId, SessionId};
+
+/// Why the runtime did not do what it was asked.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum RuntimeError {
+    /// There is no such conversation in this data directory.
+    #[error("there is no conversation {id}")]
+    ConversationNotFound {
+        /// The id as it was given.
+        id: ConversationId,
+    },
+    /// The conversation has no such session.
+    #[error("conversation {conversation} has no session {session}")]
+    SessionNotFound {
+        /// The conversation.
+        conversation: ConversationId,
+        /// The session as it was given.
+        session: SessionId,
+    },
+    /// The session runs a turn and the input was for an idle one only.
+    #[error(
+        "session {session} runs a turn: wait for its end, or send with mode `queue` or `steer`"
+    )]
+    SessionBusy {
+        /// The session.
+        session: SessionId,
+    },
+    /// The input cannot be taken as it is.
+    #[error("{message}")]
+    InvalidInput {
+        /// What is wrong with it and what would be right.
+        message: String,
+    },
+    /// The cursor is none that this runtime made.
+    #[error("this resume cursor is not valid: subscribe without one")]
+    InvalidCursor,
+    /// No provider of that name is configured.
+    #[error("there is no model provider {name:?}; there are: {}", known.join(", "))]
+    UnknownProvider {
+        /// The name as it was given.
+        name: String,
+        /// Those that there are.
+        known: Vec<String>,
+    },
+    /// No executor of that id is configured.
+    #[error("there is no executor {id}; there are: {}", list(known))]
+    UnknownExecutor {
+        /// The id as it was given.
+        id: ExecutorId,
+        /// Those that there are.
+        known: Vec<ExecutorId>,
+    },
+    /// Too much waits already.
+    #[error("too many requests wait for this conversation: try again a little later")]
+    Overloaded,
+    /// Something could not be read from or written to the storage.
+    #[error("the storage failed")]
+    Storage(#[from] openvaala_storage::Error),
+    /// What was said could not be written down; it is kept in memory and tried again with the next send.
+    #[error("it could not be written down: {message}")]
+    NotWritten {
+        /// What the storage said.
+        message: String,
+    },
+    /// An executor could not do its part.
+    #[error("the executor failed")]
+    Executor(#[from] ExecutorError),
+    /// The log holds something that this version cannot read.
+    #[error("{what} cannot be read: {message}")]
+    Unreadable {
+        /// What it is and where it lies.
+        what: String,
+        /// Why it cannot be read.
+        message: String,
+    },
+    /// The builder lacks something.
+    #[error("the runtime cannot be built: {message}")]
+    Builder {
+        /// What is missing and how to give it.
+        message: String,
+    },
+    /// The runtime or this conversation has stopped.
+    #[error("the runtime has stopped")]
+    Stopped,
+}
+
+fn list(ids: &[ExecutorId]) -> String {
+    ids.iter()
+        .map(ExecutorId::as_str)
+        .collect::<Vec<_>>()
+        .join(", ")
+}

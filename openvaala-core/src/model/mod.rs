@@ -1,0 +1,9 @@
+//! Model providers: who answers, and the shape of question and answer.
+
+mod provider;
+mod request;
+
+pub use self::provider::{
+    ModelError, ModelErrorKind, ModelEvent, ModelProvider, PartKind, StopReason,
+};
+pub use self::request::{AssistantPart, Message, ModelRequest, ToolAnswer};

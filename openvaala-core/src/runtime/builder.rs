@@ -1,0 +1,334 @@
+//! Puts a runtime together.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use openvaala_executor::Executor;
+use openvaala_executor::tool::Tool;
+use openvaala_protocol::conversation::ModelRef;
+use openvaala_protocol::time::Timestamp;
+use openvaala_storage::{LogStorage, RecordStorage};
+use tokio::sync::{mpsc, watch};
+
+use super::run::RuntimeLoop;
+use super::{Definitions, Runtime};
+use crate::conversation::ConversationDeps;
+use crate::dao::index::Index;
+use crate::dao::reindex::{Extent, reindex};
+use crate::dao::staging::Staging;
+use crate::environment::{Clock, IdSource, RandomIds, SystemClock};
+use crate::error::RuntimeError;
+use crate::model::ModelProvider;
+
+/// Requests that may wait for a runtime.
+const INBOX: usize = 256;
+
+/// Describes a runtime: its storage, its models, its executors.
+///
+/// Needs a storage ([`data_dir`](Self::data_dir), [`in_memory`](Self::in_memory), or [`logs`](Self::logs) with
+/// [`records`](Self::records)) and at least one provider.
+#[derive(Debug, Default)]
+#[must_use]
+pub struct RuntimeBuilder {
+    definitions: Definitions,
+    logs: Option<Arc<dyn LogStorage>>,
+    records: Option<Arc<dyn RecordStorage>>,
+    data_dir: Option<PathBuf>,
+    announce: Option<String>,
+    in_memory: bool,
+    index_only: bool,
+    clock: Option<Arc<dyn Clock>>,
+    ids: Option<Arc<dyn IdSource>>,
+}
+
+impl RuntimeBuilder {
+    /// Keeps everything in a directory: logs as files, the index as `metadata.db`. Needs `file` and `sqlite`.
+    ///
+    /// The directory is created if it is missing and locked for as long as the runtime lives.
+    pub fn data_dir(mut self, path: impl Into<PathBuf>) -> Self {
+        self.data_dir = Some(path.into());
+        self
+    }
+
+    /// Tells whoever finds the data directory taken where this program can be reached.
+    pub fn announce(mut self, address: impl Into<String>) -> Self {
+        self.announce = Some(address.into());
+        self
+    }
+
+    /// Keeps everything in memory: nothing touches the disk. Needs `sqlite`.
+    pub const fn in_memory(mut self) -> Self {
+        self.in_memory = true;
+        self
+    }
+
+    /// Leaves alone what was left unfinished: for looking after the index, not for running conversations.
+    pub const fn index_only(mut self) -> Self {
+        self.index_only = true;
+        self
+    }
+
+    /// Keeps the logs in a storage of your own.
+    pub fn logs(mut self, logs: Arc<dyn LogStorage>) -> Self {
+        self.logs = Some(logs);
+        self
+    }
+
+    /// Keeps the index in a storage of your own; see [`namespaces`](Self::namespaces) for what it must declare.
+    pub fn records(mut self, records: Arc<dyn RecordStorage>) -> Self {
+        self.records = Some(records);
+        self
+    }
+
+    /// The namespaces that a record storage must have declared.
+    #[must_use]
+    pub fn namespaces() -> Vec<openvaala_storage::Namespace> {
+        crate::dao::index::namespaces()
+    }
+
+    /// Takes all definitions at once, in place of those given so far.
+    pub fn definitions(mut self, definitions: Definitions) -> Self {
+        self.definitions = definitions;
+        self
+    }
+
+    /// Adds a model provider; the first one is also the default, with a model of its own name, until
+    /// [`default_model`](Self::default_model) says otherwise.
+    pub fn provider(mut self, name: impl Into<String>, provider: Arc<dyn ModelProvider>) -> Self {
+        let name = name.into();
+        if self.definitions.default_model.provider.is_empty() {
+            let model = name.clone();
+            self.definitions.default_model = ModelRef {
+                provider: name.clone(),
+                model,
+                effort: None,
+            };
+        }
+        self.definitions.providers.insert(name, provider);
+        self
+    }
+
+    /// Sets the model that new conversations ask.
+    pub fn default_model(mut self, provider: impl Into<String>, model: impl Into<String>) -> Self {
+        self.definitions.default_model = ModelRef {
+            provider: provider.into(),
+            model: model.into(),
+            effort: None,
+        };
+        self
+    }
+
+    /// Adds an executor.
+    pub fn executor(mut self, executor: Arc<dyn Executor>) -> Self {
+        self.definitions
+            .executors
+            .insert(executor.id().clone(), executor);
+        self
+    }
+
+    /// Adds a tool that every conversation has.
+    pub fn tool(mut self, tool: Arc<dyn Tool>) -> Self {
+        self.definitions.tools.push(tool);
+        self
+    }
+
+    /// Adds text to the system prompt of every conversation.
+    pub fn instructions(mut self, instructions: impl Into<String>) -> Self {
+        self.definitions.instructions = Some(instructions.into());
+        self
+    }
+
+    /// Takes the time from somewhere else than the system.
+    pub fn clock(mut self, clock: Arc<dyn Clock>) -> Self {
+        self.clock = Some(clock);
+        self
+    }
+
+    /// Takes ids from somewhere else than the system's clock and random numbers.
+    pub fn ids(mut self, ids: Arc<dyn IdSource>) -> Self {
+        self.ids = Some(ids);
+        self
+    }
+
+    /// Opens the storage, brings the index up to date, ends turns that were left open, and starts the runtime.
+    ///
+    /// Spawns the runtime's loop onto the tokio runtime that this is called in.
+    ///
+    /// # Errors
+    /// [`RuntimeError::Builder`] if something is missing, or the storage's error: among others that another
+    /// process has the data directory.
+    pub async fn build(mut self) -> Result<Runtime, RuntimeError> {
+        self.check()?;
+        let (logs, records) = self.open_storage().await?;
+        let (log, staging) = stage(logs)?;
+        let (index, index_task) = Index::new(records);
+        let (tell, definitions) = watch::channel(Arc::new(self.definitions));
+        let deps = ConversationDeps {
+            log: Arc::clone(&log),
+            staging,
+            index: index.clone(),
+            clock: self.clock.unwrap_or_else(|| Arc::new(SystemClock)),
+            ids: self.ids.unwrap_or_else(|| Arc::new(RandomIds)),
+            definitions,
+        };
+        let (commands, inbox) = mpsc::channel(INBOX);
+        tokio::spawn(RuntimeLoop::new(deps, inbox).run(index_task));
+        let runtime = Runtime {
+            commands,
+            definitions: tell,
+            log,
+            index,
+        };
+        runtime.catch_up().await?;
+        if !self.index_only {
+            runtime.finish_what_was_left().await?;
+        }
+        Ok(runtime)
+    }
+
+    fn check(&self) -> Result<(), RuntimeError> {
+        let model = &self.definitions.default_model;
+        if self.definitions.providers.contains_key(&model.provider) {
+            return Ok(());
+        }
+        let message = if self.definitions.providers.is_empty() {
+            "it has no model provider: give one with `provider`".to_owned()
+        } else {
+            let known: Vec<&str> = self
+                .definitions
+                .providers
+                .keys()
+                .map(String::as_str)
+                .collect();
+            let known = known.join(", ");
+            format!(
+                "the default model asks provider {:?}; there are: {known}",
+                model.provider
+            )
+        };
+        Err(RuntimeError::Builder { message })
+    }
+
+    async fn open_storage(
+        &mut self,
+    ) -> Result<(Arc<dyn LogStorage>, Arc<dyn RecordStorage>), RuntimeError> {
+        match (
+            self.logs.take(),
+            self.records.take(),
+            self.data_dir.take(),
+            self.in_memory,
+        ) {
+            (Some(logs), Some(records), None, false) => Ok((logs, records)),
+            (None, None, Some(path), false) => {
+                let clock = self.clock.get_or_insert_with(|| Arc::new(SystemClock));
+                open_data_dir(path, self.announce.take(), clock.now()).await
+            }
+            (None, None, None, true) => open_in_memory(),
+            (None, None, None, false) => Err(RuntimeError::Builder {
+                message: "it has no storage: give `data_dir`, `in_memory`, or `logs` and `records`"
+                    .to_owned(),
+            }),
+            _ => Err(RuntimeError::Builder {
+                message: "it has more than one storage, or only one of `logs` and `records`"
+                    .to_owned(),
+            }),
+        }
+    }
+}
+
+impl Runtime {
+    /// Brings the index in step with the log.
+    async fn catch_up(&self) -> Result<(), RuntimeError> {
+        let report = reindex(&self.log, &self.index, Extent::Changed, None).await?;
+        for damaged in &report.damaged {
+            tracing::warn!("{damaged}");
+        }
+        Ok(())
+    }
+
+    /// Opens what was left at work: its turns are ended, its waiting inputs run.
+    async fn finish_what_was_left(&self) -> Result<(), RuntimeError> {
+        for id in self.index.active().await? {
+            if let Err(error) = self.open(id).await {
+                tracing::warn!(conversation = %id, %error, "it was left at work and cannot be opened");
+            }
+        }
+        Ok(())
+    }
+}
+
+#[cfg(all(feature = "file", feature = "sqlite"))]
+async fn open_data_dir(
+    path: PathBuf,
+    announce: Option<String>,
+    now: Timestamp,
+) -> Result<(Arc<dyn LogStorage>, Arc<dyn RecordStorage>), RuntimeError> {
+    use openvaala_storage::file::{FileOptions, FileStorage};
+    use openvaala_storage::sqlite::{SqliteDatabase, SqliteOptions};
+
+    let opened = tokio::task::spawn_blocking(move || {
+        let logs = FileStorage::open(FileOptions::new(&path).started_at(now.as_millis()))?;
+        if let Some(address) = announce {
+            logs.announce(&address)?;
+        }
+        let options = SqliteOptions::file(path.join("metadata.db"))
+            .namespaces(crate::dao::index::namespaces());
+        // The index is disposable: one that cannot be read is set aside and made anew.
+        let opened = SqliteDatabase::open_or_replace(options)?;
+        if let Some(aside) = &opened.replaced {
+            tracing::warn!(path = %aside.display(), "the index could not be read and was set aside");
+        }
+        Ok::<_, openvaala_storage::Error>((logs, opened.database))
+    });
+    let (logs, database) = opened.await.map_err(|_| RuntimeError::Stopped)??;
+    Ok((Arc::new(logs), Arc::new(database.records())))
+}
+
+#[cfg(not(all(feature = "file", feature = "sqlite")))]
+#[allow(clippy::unused_async, reason = "the twin with the features waits")]
+async fn open_data_dir(
+    _: PathBuf,
+    _: Option<String>,
+    _: Timestamp,
+) -> Result<(Arc<dyn LogStorage>, Arc<dyn RecordStorage>), RuntimeError> {
+    let message = "`data_dir` needs the features `file` and `sqlite`".to_owned();
+    Err(RuntimeError::Builder { message })
+}
+
+#[cfg(feature = "sqlite")]
+fn open_in_memory() -> Result<(Arc<dyn LogStorage>, Arc<dyn RecordStorage>), RuntimeError> {
+    use openvaala_storage::sqlite::{SqliteDatabase, SqliteOptions};
+
+    let options = SqliteOptions::in_memory().namespaces(crate::dao::index::namespaces());
+    let database = SqliteDatabase::open(options)?;
+    Ok((Arc::new(database.log()), Arc::new(database.records())))
+}
+
+#[cfg(not(feature = "sqlite"))]
+fn open_in_memory() -> Result<(Arc<dyn LogStorage>, Arc<dyn RecordStorage>), RuntimeError> {
+    let message = "`in_memory` needs the feature `sqlite`".to_owned();
+    Err(RuntimeError::Builder { message })
+}
+
+/// Puts memory in front of the logs for conversations without a message.
+#[cfg(feature = "sqlite")]
+fn stage(logs: Arc<dyn LogStorage>) -> Result<(Arc<dyn LogStorage>, Staging), RuntimeError> {
+    use openvaala_storage::StagedLogStorage;
+    use openvaala_storage::sqlite::{SqliteDatabase, SqliteOptions};
+
+    let memory = SqliteDatabase::open(SqliteOptions::in_memory())?.log();
+    let staged = Arc::new(StagedLogStorage::new(logs, memory));
+    Ok((
+        Arc::clone(&staged) as Arc<dyn LogStorage>,
+        Staging::new(staged),
+    ))
+}
+
+#[cfg(not(feature = "sqlite"))]
+#[allow(
+    clippy::unnecessary_wraps,
+    reason = "the twin with the feature can fail"
+)]
+fn stage(logs: Arc<dyn LogStorage>) -> Result<(Arc<dyn LogStorage>, Staging), RuntimeError> {
+    Ok((logs, Staging::default()))
+}

@@ -1,0 +1,230 @@
+//! The root object: definitions, and the table of open conversations.
+
+mod builder;
+mod definitions;
+mod load;
+mod run;
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use openvaala_protocol::conversation::{Conversation, ModelRef, WorkLocation};
+use openvaala_protocol::id::{ConversationId, ExecutorId};
+use openvaala_storage::{ListOptions, LogStorage, Order, SortBy};
+use tokio::sync::{mpsc, oneshot, watch};
+
+pub use self::builder::RuntimeBuilder;
+pub use self::definitions::Definitions;
+use self::run::Command;
+use crate::conversation::ConversationHandle;
+use crate::dao::index::{CONVERSATION, Index, Row};
+use crate::dao::reindex::{Extent, reindex};
+use crate::error::RuntimeError;
+
+/// The most conversations that one page of a list may have.
+const MAX_PAGE: usize = 1_000;
+
+/// Owns conversations; clones are the same runtime.
+///
+/// Its loops end when the last clone is dropped. Call [`shutdown`](Self::shutdown) before that: it writes down that
+/// running turns were interrupted.
+#[derive(Clone, Debug)]
+pub struct Runtime {
+    commands: mpsc::Sender<Command>,
+    definitions: watch::Sender<Arc<Definitions>>,
+    log: Arc<dyn LogStorage>,
+    index: Index,
+}
+
+/// What a new conversation begins with.
+#[derive(Clone, Debug, Default)]
+#[non_exhaustive]
+pub struct NewConversation {
+    /// Where its tools run; with none it has only the tools of the runtime.
+    pub executors: Vec<WorkLocation>,
+    /// The model to ask; `None` means the default one.
+    pub model: Option<ModelRef>,
+}
+
+impl NewConversation {
+    /// A conversation that works at those locations and asks that model.
+    #[must_use]
+    pub const fn new(executors: Vec<WorkLocation>, model: Option<ModelRef>) -> Self {
+        Self { executors, model }
+    }
+
+    /// A conversation that works in a folder of the executor `local`.
+    pub fn in_folder(folder: impl Into<PathBuf>) -> Self {
+        let root = folder.into().to_string_lossy().into_owned();
+        Self::new(
+            vec![WorkLocation {
+                executor: ExecutorId::local(),
+                root,
+            }],
+            None,
+        )
+    }
+}
+
+/// Which page of the list of conversations to read.
+#[derive(Clone, Debug)]
+pub struct ListConversations {
+    /// Where the last page ended; `None` begins with the last used.
+    pub cursor: Option<String>,
+    /// How many: 1 to 1,000.
+    pub limit: usize,
+}
+
+impl Default for ListConversations {
+    fn default() -> Self {
+        Self {
+            cursor: None,
+            limit: 50,
+        }
+    }
+}
+
+/// A page of the list of conversations.
+#[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
+pub struct ConversationPage {
+    /// The conversations, the last used first.
+    pub conversations: Vec<Conversation>,
+    /// Where the next page begins; `None` at the end.
+    pub next: Option<String>,
+}
+
+/// How far a reindex has come.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+#[non_exhaustive]
+pub struct Progress {
+    /// How many conversations are done.
+    pub done: u64,
+    /// How many there are.
+    pub total: u64,
+}
+
+/// What came of a reindex.
+#[derive(Clone, Debug, Default, Eq, PartialEq)]
+#[non_exhaustive]
+pub struct ReindexReport {
+    /// How many conversations are in the index.
+    pub conversations: u64,
+    /// What could not be read, a line each; it stays on disk untouched.
+    pub damaged: Vec<String>,
+}
+
+/// How a runtime is.
+#[derive(Clone, Debug, Default, Eq, PartialEq)]
+#[non_exhaustive]
+pub struct RuntimeStatus {
+    /// How many conversations are open in memory.
+    pub open_conversations: usize,
+    /// How many turns run.
+    pub running_turns: usize,
+    /// What does not work as it should, in words.
+    pub degraded: Vec<String>,
+}
+
+impl Runtime {
+    /// Begins to describe a runtime.
+    #[must_use]
+    pub fn builder() -> RuntimeBuilder {
+        RuntimeBuilder::default()
+    }
+
+    /// Creates an empty conversation.
+    ///
+    /// With the feature `sqlite` nothing of it is written to the log storage before its first message.
+    ///
+    /// # Errors
+    /// Names a provider or executor that there is not, or a folder that cannot be worked in.
+    pub async fn create(&self, new: NewConversation) -> Result<ConversationHandle, RuntimeError> {
+        self.ask(|reply| Command::Create {
+            new: Box::new(new),
+            reply,
+        })
+        .await?
+    }
+
+    /// Gives a conversation, from memory or from the log.
+    ///
+    /// # Errors
+    /// [`RuntimeError::ConversationNotFound`], or why its log cannot be read.
+    pub async fn open(&self, id: ConversationId) -> Result<ConversationHandle, RuntimeError> {
+        self.ask(|reply| Command::Open { id, reply }).await?
+    }
+
+    /// Lists conversations, the last used first. Empty ones that are still in memory are not listed.
+    ///
+    /// # Errors
+    /// The storage's error if the index cannot be read.
+    pub async fn list(&self, options: ListConversations) -> Result<ConversationPage, RuntimeError> {
+        self.index.flush().await;
+        let options = ListOptions::default()
+            .sort(SortBy::UpdatedAt)
+            .order(Order::Descending)
+            .cursor(options.cursor)
+            .limit(options.limit.clamp(1, MAX_PAGE));
+        let page = self.index.records.list(CONVERSATION, options).await?;
+        let rows = page.records.iter().filter_map(Row::parse);
+        let conversations = rows.map(|row| row.conversation).collect();
+        Ok(ConversationPage {
+            conversations,
+            next: page.next,
+        })
+    }
+
+    /// Makes the index anew from the log; tells how far it is through `progress`, which may lose figures if full.
+    ///
+    /// # Errors
+    /// The storage's error if log or index fail as a whole. Single conversations that cannot be read are in
+    /// the report.
+    pub async fn reindex(
+        &self,
+        progress: mpsc::Sender<Progress>,
+    ) -> Result<ReindexReport, RuntimeError> {
+        Ok(reindex(&self.log, &self.index, Extent::All, Some(progress)).await?)
+    }
+
+    /// Tells how the runtime is.
+    ///
+    /// # Errors
+    /// [`RuntimeError::Stopped`].
+    pub async fn status(&self) -> Result<RuntimeStatus, RuntimeError> {
+        let mut status = self.ask(|reply| Command::Status { reply }).await?;
+        status.degraded.extend(self.index.trouble());
+        Ok(status)
+    }
+
+    /// What conversations are run with now.
+    #[must_use]
+    pub fn definitions(&self) -> Arc<Definitions> {
+        Arc::clone(&self.definitions.borrow())
+    }
+
+    /// Replaces what conversations are run with; running turns go on with what they began with.
+    pub fn replace_definitions(&self, definitions: Definitions) {
+        self.definitions.send_replace(Arc::new(definitions));
+    }
+
+    /// Interrupts what runs, writes that down, closes all conversations and ends the runtime.
+    ///
+    /// Returns when all is written; calling it again does nothing.
+    pub async fn shutdown(&self) {
+        // An error says that it has ended before.
+        let _ = self.ask(|reply| Command::Stop { reply }).await;
+    }
+
+    async fn ask<T>(
+        &self,
+        command: impl FnOnce(oneshot::Sender<T>) -> Command,
+    ) -> Result<T, RuntimeError> {
+        let (reply, wait) = oneshot::channel();
+        self.commands
+            .send(command(reply))
+            .await
+            .map_err(|_| RuntimeError::Stopped)?;
+        wait.await.map_err(|_| RuntimeError::Stopped)
+    }
+}

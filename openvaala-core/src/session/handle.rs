@@ -1,0 +1,86 @@
+//! The way to a session's loop.
+
+use openvaala_protocol::content::Content;
+use openvaala_protocol::id::{ItemId, TurnId};
+use openvaala_protocol::rpc::params::session::SendMode;
+use tokio::sync::{mpsc, oneshot};
+
+use crate::conversation::Sent;
+use crate::error::RuntimeError;
+
+/// The way to a session.
+#[derive(Clone, Debug)]
+pub(crate) struct SessionHandle(pub(super) mpsc::Sender<Command>);
+
+pub(super) type Reply<T> = oneshot::Sender<Result<T, RuntimeError>>;
+
+#[derive(Debug)]
+pub(super) enum Command {
+    Send {
+        item_id: ItemId,
+        content: Vec<Content>,
+        mode: SendMode,
+        reply: Reply<Sent>,
+    },
+    Interrupt {
+        reply: Reply<Option<TurnId>>,
+    },
+    Settle {
+        done: oneshot::Sender<()>,
+    },
+    Stop {
+        done: oneshot::Sender<()>,
+    },
+}
+
+impl SessionHandle {
+    /// Gives input to the session without waiting; a full inbox is an error.
+    pub(crate) fn send(
+        &self,
+        item_id: ItemId,
+        content: Vec<Content>,
+        mode: SendMode,
+        reply: Reply<Sent>,
+    ) {
+        self.command(Command::Send {
+            item_id,
+            content,
+            mode,
+            reply,
+        });
+    }
+
+    pub(crate) fn interrupt(&self, reply: Reply<Option<TurnId>>) {
+        self.command(Command::Interrupt { reply });
+    }
+
+    /// Waits until nothing is on its way to the log: after a start, until what was left open has its end.
+    pub(crate) async fn settle(&self) {
+        let (done, wait) = oneshot::channel();
+        if self.0.send(Command::Settle { done }).await.is_ok() {
+            let _ = wait.await;
+        }
+    }
+
+    /// Interrupts what runs, writes it down, and ends the loop.
+    pub(crate) async fn stop(&self) {
+        let (done, wait) = oneshot::channel();
+        if self.0.send(Command::Stop { done }).await.is_ok() {
+            let _ = wait.await;
+        }
+    }
+
+    fn command(&self, command: Command) {
+        let (command, error) = match self.0.try_send(command) {
+            Ok(()) => return,
+            Err(mpsc::error::TrySendError::Full(command)) => (command, RuntimeError::Overloaded),
+            Err(mpsc::error::TrySendError::Closed(command)) => (command, RuntimeError::Stopped),
+        };
+        // Whoever asked may have left: then nobody misses the answer.
+        match command {
+            Command::Send { reply, .. } => drop(reply.send(Err(error))),
+            Command::Interrupt { reply } => drop(reply.send(Err(error))),
+            Command::Settle { done } | Command::Stop { done } => drop(done.send(())),
+        }
+    }
+}

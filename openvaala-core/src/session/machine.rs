@@ -1,0 +1,440 @@
+//! The session as a pure machine: which turn runs, which input is next, what is written before what happens.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use openvaala_executor::tool::Toolbox;
+use openvaala_protocol::content::Content;
+use openvaala_protocol::conversation::{ModelRef, TurnStatus, WorkLocation};
+use openvaala_protocol::event::Live;
+use openvaala_protocol::id::{ItemId, TurnId};
+use openvaala_protocol::item::{Interruption, InterruptionCause, Item, UserMessage};
+use openvaala_protocol::rpc::params::session::SendMode;
+use openvaala_protocol::usage::Usage;
+
+use super::queue::Queue;
+use crate::agent::{Agent, AgentEvent, Ending, RunningCall, Scribe, Tick};
+use crate::dao::record::{QueuedInput, SessionState, State, TurnState};
+use crate::journal::Commit;
+
+/// Names a request that waits for a reply; made by the shell.
+pub(crate) type ReplyId = u64;
+
+/// Why a request is refused.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) enum Refusal {
+    Busy,
+    QueueFull,
+    NotWritten(String),
+}
+
+/// What a session is asked or told.
+#[derive(Debug)]
+pub(crate) enum Event {
+    Send {
+        reply: ReplyId,
+        item_id: ItemId,
+        content: Vec<Content>,
+        mode: SendMode,
+    },
+    Interrupt {
+        reply: Option<ReplyId>,
+        cause: InterruptionCause,
+    },
+    /// No further turn starts.
+    Stop,
+    Committed {
+        n: u64,
+    },
+    CommitFailed {
+        n: u64,
+        message: String,
+    },
+    Prepared {
+        turn: TurnId,
+        executors: Vec<WorkLocation>,
+        toolbox: Arc<Toolbox>,
+        account: Option<String>,
+    },
+    NotPrepared {
+        turn: TurnId,
+        message: String,
+    },
+    Agent(AgentEvent),
+    Alarm {
+        turn: TurnId,
+    },
+    /// The state was read from disk: finish what was left unfinished, then go on.
+    Recover {
+        turns: Vec<TurnState>,
+        failure: Option<String>,
+    },
+}
+
+/// What a session wants done.
+#[derive(Debug)]
+pub(crate) enum Effect {
+    Commit(Commit),
+    /// The input is on disk.
+    Sent {
+        reply: ReplyId,
+        duplicate: bool,
+    },
+    /// The turn that was to be interrupted has ended.
+    Interrupted {
+        reply: ReplyId,
+        turn: Option<TurnId>,
+    },
+    Refuse {
+        reply: ReplyId,
+        refusal: Refusal,
+    },
+    Live(Live),
+    Prepare {
+        turn: TurnId,
+    },
+    AskModel {
+        turn: TurnId,
+        request: u64,
+    },
+    DropModel,
+    StartTool(RunningCall),
+    StopTools,
+    AbandonTools,
+    Alarm {
+        after: Duration,
+        turn: TurnId,
+    },
+    /// The log did not take a commit: read what it has and begin anew from there.
+    Reload {
+        message: String,
+    },
+}
+
+/// What a session begins with.
+#[derive(Clone, Debug)]
+pub(crate) struct SessionSetup {
+    pub(crate) state: SessionState,
+    pub(crate) history: Vec<Item>,
+    pub(crate) step_limit: u32,
+}
+
+/// One session.
+#[derive(Debug)]
+pub(crate) struct SessionMachine {
+    pub(super) scribe: Scribe,
+    pub(super) state: SessionState,
+    pub(super) queue: Queue,
+    pub(super) step_limit: u32,
+    turn: Option<ActiveTurn>,
+    interrupts: Vec<ReplyId>,
+    stopped: bool,
+    /// Set when a commit has failed: nothing is decided until the state has been read anew.
+    broken: bool,
+}
+
+#[derive(Debug)]
+struct ActiveTurn {
+    state: TurnState,
+    agent: Agent,
+}
+
+impl SessionMachine {
+    pub(crate) fn new(setup: SessionSetup) -> Self {
+        let SessionSetup {
+            mut state,
+            history,
+            step_limit,
+        } = setup;
+        let queue = Queue::new(std::mem::take(&mut state.queue), state.held);
+        Self {
+            scribe: Scribe::new(state.id, history),
+            state,
+            queue,
+            step_limit,
+            turn: None,
+            interrupts: Vec::new(),
+            stopped: false,
+            broken: false,
+        }
+    }
+
+    pub(crate) fn model(&self) -> &ModelRef {
+        &self.state.model
+    }
+
+    /// All items, by `pos`.
+    pub(crate) fn history(&self) -> &[Item] {
+        self.scribe.history()
+    }
+
+    pub(crate) fn is_queue_empty(&self) -> bool {
+        self.queue.inputs().is_empty()
+    }
+
+    /// The turn that runs.
+    pub(crate) fn running_turn(&self) -> Option<TurnId> {
+        self.turn.as_ref().map(|turn| turn.state.id)
+    }
+
+    /// Sets the number of steps after which a turn is ended; counts from the next turn on.
+    pub(crate) fn set_step_limit(&mut self, step_limit: u32) {
+        self.step_limit = step_limit;
+    }
+
+    /// Takes in one event and says what is to be done.
+    pub(crate) fn on_event(&mut self, mut tick: Tick<'_>, event: Event) -> Vec<Effect> {
+        self.handle(&mut tick, event);
+        if !self.broken {
+            self.go_on(&mut tick);
+        }
+        let mut effects = self.scribe.journal.flush(Effect::Commit);
+        effects.retain(|effect| self.is_current(effect));
+        effects
+    }
+
+    /// Whether an effect that waited for a commit is still wanted: the turn may have ended meanwhile.
+    fn is_current(&self, effect: &Effect) -> bool {
+        let agent = |id: TurnId| {
+            let active = self.turn.as_ref().filter(|active| active.state.id == id);
+            active.map(|active| &active.agent)
+        };
+        match effect {
+            Effect::Prepare { turn } => agent(*turn).is_some(),
+            Effect::AskModel { turn, request } => {
+                agent(*turn).is_some_and(|agent| agent.is_asking(*request))
+            }
+            Effect::StartTool(call) => self
+                .turn
+                .as_ref()
+                .is_some_and(|active| active.agent.is_open(call.result)),
+            _ => true,
+        }
+    }
+
+    fn handle(&mut self, tick: &mut Tick<'_>, event: Event) {
+        match event {
+            Event::Send {
+                reply,
+                item_id,
+                content,
+                mode,
+            } => {
+                self.send(tick, reply, item_id, content, mode);
+            }
+            Event::Interrupt { reply, cause } => self.interrupt(tick, reply, cause),
+            Event::Stop => self.stopped = true,
+            Event::Committed { n } => self.scribe.journal.committed(n),
+            Event::CommitFailed { n, message } => self.commit_failed(n, message),
+            Event::Prepared {
+                turn,
+                executors,
+                toolbox,
+                account,
+            } => {
+                if let Some(active) = self.turn.as_mut().filter(|active| active.state.id == turn) {
+                    active.state.executors = executors;
+                    self.agent(tick, AgentEvent::Prepared { toolbox, account });
+                }
+            }
+            Event::NotPrepared { turn, message } => {
+                if self.running_turn() == Some(turn) {
+                    self.agent(tick, AgentEvent::NotPrepared { message });
+                }
+            }
+            Event::Agent(event) => self.agent(tick, event),
+            Event::Alarm { turn } => {
+                if self.running_turn() == Some(turn) {
+                    self.agent(tick, AgentEvent::GraceOver);
+                }
+            }
+            Event::Recover { turns, failure } => self.recover(tick, turns, failure),
+        }
+    }
+
+    fn send(
+        &mut self,
+        tick: &mut Tick<'_>,
+        reply: ReplyId,
+        item_id: ItemId,
+        content: Vec<Content>,
+        mode: SendMode,
+    ) {
+        if self.broken {
+            let refusal = Refusal::NotWritten("an earlier change could not be written".to_owned());
+            self.scribe.journal.now(Effect::Refuse { reply, refusal });
+            return;
+        }
+        if self.queue.contains(item_id) || self.scribe.has_input(item_id) {
+            self.scribe.journal.then(Effect::Sent {
+                reply,
+                duplicate: true,
+            });
+            return;
+        }
+        let refusal = match mode {
+            SendMode::IdleOnly if self.turn.is_some() => Some(Refusal::Busy),
+            _ if self.queue.is_full() => Some(Refusal::QueueFull),
+            _ => None,
+        };
+        if let Some(refusal) = refusal {
+            self.scribe.journal.now(Effect::Refuse { reply, refusal });
+            return;
+        }
+        let steer = mode == SendMode::Steer && self.turn.is_some();
+        self.queue.held = false;
+        self.queue.push(item_id, content, steer, tick.now);
+        self.save(tick);
+        self.scribe.journal.then(Effect::Sent {
+            reply,
+            duplicate: false,
+        });
+    }
+
+    fn interrupt(&mut self, tick: &mut Tick<'_>, reply: Option<ReplyId>, cause: InterruptionCause) {
+        let Some(active) = &mut self.turn else {
+            if let Some(reply) = reply {
+                self.scribe
+                    .journal
+                    .then(Effect::Interrupted { reply, turn: None });
+            }
+            return;
+        };
+        self.interrupts.extend(reply);
+        let ending = active.agent.interrupt(&mut self.scribe, tick, cause);
+        self.end_turn(tick, ending);
+    }
+
+    fn agent(&mut self, tick: &mut Tick<'_>, event: AgentEvent) {
+        let Some(active) = &mut self.turn else { return };
+        let ending = active.agent.on_event(&mut self.scribe, tick, event);
+        self.end_turn(tick, ending);
+    }
+
+    /// Starts what can start: the next model request of the running turn, or the next turn.
+    fn go_on(&mut self, tick: &mut Tick<'_>) {
+        if self.turn.is_none() && !self.stopped {
+            if let Some(input) = self.queue.next_turn() {
+                self.start_turn(tick, input);
+            }
+            return;
+        }
+        if self
+            .turn
+            .as_ref()
+            .is_some_and(|active| active.agent.is_ready())
+        {
+            self.take_steers(tick);
+            if let Some(active) = &mut self.turn {
+                active.agent.ask(&mut self.scribe);
+            }
+        }
+    }
+
+    fn start_turn(&mut self, tick: &mut Tick<'_>, input: QueuedInput) {
+        let id = TurnId::from_uuid(tick.id());
+        let message = UserMessage::new(input.content, false);
+        self.scribe.user_message(tick, input.item_id, id, &message);
+        let state = TurnState {
+            id,
+            session_id: self.state.id,
+            status: TurnStatus::Running,
+            failure: None,
+            inputs: vec![input.item_id],
+            model: self.state.model.clone(),
+            executors: Vec::new(),
+            steps: 0,
+            usage: Usage::default(),
+            started_at: tick.now,
+            ended_at: None,
+            last_seq: 0,
+        };
+        self.state.active_turn = Some(id);
+        self.scribe.journal.state(State::Turn(state.clone()));
+        let agent = Agent::new(id, self.state.model.clone(), self.step_limit);
+        self.turn = Some(ActiveTurn { state, agent });
+        self.save(tick);
+        self.scribe.journal.then(Effect::Prepare { turn: id });
+    }
+
+    fn take_steers(&mut self, tick: &mut Tick<'_>) {
+        let steers = self.queue.take_steers();
+        let Some(active) = self.turn.as_mut().filter(|_| !steers.is_empty()) else {
+            return;
+        };
+        for input in steers {
+            active.state.inputs.push(input.item_id);
+            let message = UserMessage::new(input.content, true);
+            self.scribe
+                .user_message(tick, input.item_id, active.state.id, &message);
+        }
+        self.scribe.journal.state(State::Turn(active.state.clone()));
+        self.save(tick);
+    }
+
+    fn end_turn(&mut self, tick: &mut Tick<'_>, ending: Option<Ending>) {
+        let Some(ending) = ending else { return };
+        let Some(ActiveTurn { mut state, agent }) = self.turn.take() else {
+            return;
+        };
+        let id = state.id;
+        (state.steps, state.usage, state.ended_at) = (agent.steps(), agent.usage(), Some(tick.now));
+        self.queue.turn_ended();
+        match ending {
+            Ending::Completed => state.status = TurnStatus::Completed,
+            Ending::Failed(failure) => {
+                (state.status, state.failure) = (TurnStatus::Failed, Some(failure));
+                self.queue.held = true;
+            }
+            Ending::Interrupted(cause) => {
+                self.scribe
+                    .append(tick, Some(id), &Interruption::new(cause));
+                state.status = TurnStatus::Interrupted;
+                self.queue.held = cause == InterruptionCause::Requested;
+            }
+        }
+        self.state.usage = self.state.usage.plus(state.usage);
+        self.state.active_turn = None;
+        self.scribe.journal.state(State::Turn(state));
+        self.save(tick);
+        for reply in self.interrupts.drain(..) {
+            self.scribe.journal.then(Effect::Interrupted {
+                reply,
+                turn: Some(id),
+            });
+        }
+    }
+
+    /// Puts the session's state into the next commit.
+    pub(super) fn save(&mut self, tick: &Tick<'_>) {
+        self.state.updated_at = self.state.updated_at.max(tick.now);
+        self.state.held = self.queue.held && !self.queue.inputs().is_empty();
+        let mut state = self.state.clone();
+        state.queue = self.queue.inputs().to_vec();
+        self.scribe.journal.state(State::Session(state));
+    }
+
+    /// Gives up on everything that rests on the failed commit; the shell reads the log and begins anew.
+    fn commit_failed(&mut self, n: u64, message: String) {
+        self.broken = true;
+        if self.turn.take().is_some() {
+            self.scribe.journal.now(Effect::DropModel);
+            self.scribe.journal.now(Effect::StopTools);
+            self.scribe.journal.now(Effect::AbandonTools);
+        }
+        let refusal = Refusal::NotWritten(message.clone());
+        let mut replies: Vec<ReplyId> = self.interrupts.drain(..).collect();
+        for effect in self.scribe.journal.failed(n) {
+            if let Effect::Sent { reply, .. } | Effect::Interrupted { reply, .. } = effect {
+                replies.push(reply);
+            }
+        }
+        for reply in replies {
+            self.scribe.journal.now(Effect::Refuse {
+                reply,
+                refusal: refusal.clone(),
+            });
+        }
+        self.scribe.journal.now(Effect::Reload { message });
+    }
+}

@@ -1,0 +1,16 @@
+//! A session: one agent's line of work, one turn at a time, and the inputs that wait for it.
+
+mod handle;
+mod machine;
+mod prepare;
+mod queue;
+mod recover;
+mod run;
+#[cfg(test)]
+mod simulation;
+mod spool;
+mod tools;
+
+pub(crate) use self::handle::SessionHandle;
+pub(crate) use self::machine::{Effect, SessionSetup};
+pub(crate) use self::run::{SessionDeps, SessionReport, SessionStart, session, with_causes};

@@ -1,0 +1,114 @@
+//! What is done with a session that was left in the middle of a turn.
+
+use std::collections::BTreeSet;
+
+use openvaala_protocol::content::Content;
+use openvaala_protocol::conversation::{TurnFailure, TurnFailureKind, TurnStatus};
+use openvaala_protocol::id::{ItemId, TurnId};
+use openvaala_protocol::item::{
+    Interruption, InterruptionCause, ItemKind, ToolCall, ToolResult, ToolResultStatus,
+};
+use openvaala_protocol::usage::Usage;
+
+use super::machine::SessionMachine;
+use crate::agent::Tick;
+use crate::dao::record::{State, TurnState};
+
+impl SessionMachine {
+    /// Ends the turns that were left open, answers their open calls, and drops inputs that were taken.
+    ///
+    /// Nothing that has an effect outside is started again. A turn ends `interrupted`, or `failed` where the
+    /// reason is that the log could not be written.
+    pub(super) fn recover(
+        &mut self,
+        tick: &mut Tick<'_>,
+        turns: Vec<TurnState>,
+        failure: Option<String>,
+    ) {
+        let mut changed = false;
+        let stateless = self.turn_without_state(&turns);
+        let open = turns
+            .into_iter()
+            .filter(|turn| turn.status == TurnStatus::Running);
+        for turn in open.chain(stateless) {
+            changed = true;
+            self.end_left_turn(tick, turn, failure.clone());
+        }
+        let scribe = &self.scribe;
+        changed |= self.queue.drop_taken(|id| scribe.has_input(id));
+        if self.state.active_turn.take().is_some() || changed {
+            self.queue.turn_ended();
+            self.queue.held = failure.is_some();
+            self.save(tick);
+        } else if failure.is_none() {
+            // A held queue is released by a restart.
+            self.queue.held = false;
+        }
+    }
+
+    fn end_left_turn(&mut self, tick: &mut Tick<'_>, mut turn: TurnState, failure: Option<String>) {
+        for (item, call_id) in self.open_calls(turn.id) {
+            let why = "the runtime ended while this ran: what it did is not known";
+            let status = ToolResultStatus::Unknown;
+            let result = ToolResult::new(item, call_id, status, vec![Content::text(why)]);
+            self.scribe.append(tick, Some(turn.id), &result);
+        }
+        turn.ended_at = Some(tick.now);
+        if let Some(message) = failure {
+            turn.status = TurnStatus::Failed;
+            turn.failure = Some(TurnFailure {
+                kind: TurnFailureKind::Storage,
+                message,
+            });
+        } else {
+            turn.status = TurnStatus::Interrupted;
+            let crash = Interruption::new(InterruptionCause::Crash);
+            self.scribe.append(tick, Some(turn.id), &crash);
+        }
+        self.state.usage = self.state.usage.plus(turn.usage);
+        self.scribe.journal.state(State::Turn(turn));
+    }
+
+    /// Calls of a turn that have no result.
+    fn open_calls(&self, turn: TurnId) -> Vec<(ItemId, String)> {
+        let of_turn = || {
+            self.history()
+                .iter()
+                .filter(|item| item.head().turn == Some(turn))
+        };
+        let answered: BTreeSet<ItemId> = of_turn()
+            .filter_map(|item| item.body::<ToolResult>()?.ok())
+            .map(|result| result.call)
+            .collect();
+        of_turn()
+            .filter(|item| !answered.contains(&item.head().id))
+            .filter_map(|item| Some((item.head().id, item.body::<ToolCall>()?.ok()?.call_id)))
+            .collect()
+    }
+
+    /// The turn whose first item is in the log although its state never got there, if there is one.
+    ///
+    /// Items are written before states, so a crash between the two leaves such a turn at the end of the log.
+    fn turn_without_state(&self, known: &[TurnState]) -> Option<TurnState> {
+        let last = self.history().last()?;
+        let id = last.head().turn?;
+        let started_by_it = last.head().kind == ItemKind::UserMessage;
+        if !started_by_it || known.iter().any(|turn| turn.id == id) {
+            return None;
+        }
+        Some(TurnState {
+            id,
+            session_id: self.state.id,
+            status: TurnStatus::Running,
+            failure: None,
+            inputs: vec![last.head().id],
+            model: self.state.model.clone(),
+            executors: Vec::new(),
+            steps: 0,
+            usage: Usage::default(),
+            started_at: last.head().started_at,
+            ended_at: None,
+            last_seq: 0,
+        })
+    }
+}

@@ -1,0 +1,643 @@
+//! The shell around the session machine: performs its effects and brings back what came of them.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use futures::StreamExt;
+use futures::stream::BoxStream;
+use openvaala_executor::tool::{Cancel, CancelHandle};
+use openvaala_protocol::content::Content;
+use openvaala_protocol::conversation::Session;
+use openvaala_protocol::event::{Entry, Live};
+use openvaala_protocol::id::{BlobId, ItemId, SessionId, TurnId};
+use openvaala_protocol::item::{InterruptionCause, ItemKind};
+use openvaala_protocol::rpc::params::session::SendMode;
+use openvaala_storage::{Error, Fingerprint};
+use tokio::sync::{mpsc, oneshot, watch};
+use tokio::task::JoinSet;
+
+use super::handle::{Command, Reply, SessionHandle};
+use super::machine::{Effect, Event, Refusal, ReplyId, SessionMachine, SessionSetup};
+use super::prepare::{Prepared, prepare};
+use super::tools::{run_tool, store_image};
+use crate::agent::{AgentEvent, RunningCall, Tick, ToolOutcome};
+use crate::context::{AssembleOptions, assemble};
+use crate::conversation::{FeedSender, Sent, Upward};
+use crate::dao::mutation::{Writer, Written};
+use crate::dao::query;
+use crate::environment::IdSource;
+use crate::error::RuntimeError;
+use crate::journal::Commit;
+use crate::model::{ModelError, ModelErrorKind, ModelEvent, ModelRequest};
+use crate::runtime::Definitions;
+
+/// Requests that may wait for one session.
+const INBOX: usize = 64;
+/// How long abandoned tools are left to themselves before they are dropped.
+const REAP: Duration = Duration::from_secs(1);
+
+/// What a session is given by those around it.
+#[derive(Debug)]
+pub(crate) struct SessionDeps {
+    pub(crate) session: SessionId,
+    pub(crate) writer: Writer,
+    pub(crate) ids: Arc<dyn IdSource>,
+    pub(crate) definitions: watch::Receiver<Arc<Definitions>>,
+    pub(crate) feed: FeedSender,
+    pub(crate) up: mpsc::UnboundedSender<Upward>,
+    /// Large images by blob, on their way to the loop that keeps them for requests.
+    pub(crate) images: mpsc::UnboundedSender<(BlobId, String)>,
+}
+
+impl SessionDeps {
+    /// Keeps an image at hand for the next requests.
+    pub(crate) fn remember_image(&self, id: BlobId, base64: String) {
+        let _ = self.images.send((id, base64));
+    }
+}
+
+/// What a session tells its conversation when it has written something.
+#[derive(Debug)]
+pub(crate) struct SessionReport {
+    pub(crate) session: Session,
+    pub(crate) metadata: Option<(u64, Fingerprint)>,
+}
+
+/// What a session begins with.
+#[derive(Debug)]
+pub(crate) struct SessionStart {
+    pub(crate) setup: SessionSetup,
+    /// The turns as the log has them; those still running are ended.
+    pub(crate) turns: Vec<crate::dao::record::TurnState>,
+    pub(crate) images: HashMap<BlobId, String>,
+}
+
+/// Makes a session's handle and the loop behind it; the loop ends when it is stopped or nobody holds the handle.
+pub(crate) fn session(
+    mut deps: SessionDeps,
+    start: SessionStart,
+) -> (SessionHandle, impl Future<Output = ()>) {
+    let (sender, commands) = mpsc::channel(INBOX);
+    let (images, new_images) = mpsc::unbounded_channel();
+    deps.images = images;
+    let run = SessionLoop {
+        deps: Arc::new(deps),
+        machine: SessionMachine::new(start.setup),
+        commands,
+        sends: HashMap::new(),
+        interrupts: HashMap::new(),
+        last_reply: 0,
+        work: JoinSet::new(),
+        tools: JoinSet::new(),
+        writing: false,
+        model: None,
+        prepared: None,
+        cancel: None,
+        images: start.images,
+        new_images,
+        broken: None,
+        stopping: Vec::new(),
+        settling: Vec::new(),
+    };
+    (SessionHandle(sender), run.run(start.turns))
+}
+
+struct SessionLoop {
+    deps: Arc<SessionDeps>,
+    machine: SessionMachine,
+    commands: mpsc::Receiver<Command>,
+    sends: HashMap<ReplyId, Reply<Sent>>,
+    interrupts: HashMap<ReplyId, Reply<Option<TurnId>>>,
+    last_reply: ReplyId,
+    /// Commits, preparations, alarms, intake of images.
+    work: JoinSet<Done>,
+    /// Tool calls of the running turn.
+    tools: JoinSet<(ItemId, ToolOutcome)>,
+    writing: bool,
+    model: Option<(u64, BoxStream<'static, Result<ModelEvent, ModelError>>)>,
+    /// What the running turn works with.
+    prepared: Option<Arc<Prepared>>,
+    cancel: Option<(CancelHandle, Cancel)>,
+    images: HashMap<BlobId, String>,
+    new_images: mpsc::UnboundedReceiver<(BlobId, String)>,
+    /// Set while the log could not be written: why.
+    broken: Option<String>,
+    stopping: Vec<oneshot::Sender<()>>,
+    settling: Vec<oneshot::Sender<()>>,
+}
+
+/// What comes back from work outside the loop.
+enum Done {
+    Written {
+        n: u64,
+        result: Result<Written, Error>,
+    },
+    Prepared {
+        turn: TurnId,
+        result: Result<Prepared, RuntimeError>,
+    },
+    Intake {
+        reply: ReplyId,
+        item_id: ItemId,
+        mode: SendMode,
+        content: Result<Vec<Content>, Error>,
+    },
+    Alarm {
+        turn: TurnId,
+    },
+    Reaped,
+}
+
+impl SessionLoop {
+    async fn run(mut self, turns: Vec<crate::dao::record::TurnState>) {
+        self.event(Event::Recover {
+            turns,
+            failure: None,
+        })
+        .await;
+        loop {
+            tokio::select! {
+                command = self.commands.recv() => match command {
+                    Some(command) => self.command(command).await,
+                    None => break,
+                },
+                Some(done) = self.work.join_next(), if !self.work.is_empty() => {
+                    if let Some(done) = rethrow(done) {
+                        self.done(done).await;
+                    }
+                }
+                Some(ended) = self.tools.join_next(), if !self.tools.is_empty() => {
+                    let Some((result, outcome)) = rethrow(ended) else { continue };
+                    self.event(Event::Agent(AgentEvent::ToolEnded { result, outcome })).await;
+                }
+                (request, event) = next_model_event(&mut self.model) => {
+                    self.model_event(request, event).await;
+                }
+            }
+            if !self.writing {
+                for done in self.settling.drain(..) {
+                    let _ = done.send(());
+                }
+            }
+            if self.is_over() {
+                break;
+            }
+        }
+        self.tools.shutdown().await;
+        for done in self.stopping.drain(..) {
+            let _ = done.send(());
+        }
+    }
+
+    /// Whether a stop was asked for and nothing is left to be written.
+    fn is_over(&self) -> bool {
+        let idle = self.machine.running_turn().is_none() && !self.writing;
+        !self.stopping.is_empty() && (idle || self.broken.is_some())
+    }
+
+    async fn command(&mut self, command: Command) {
+        self.last_reply += 1;
+        let reply_id = self.last_reply;
+        match command {
+            Command::Send {
+                item_id,
+                content,
+                mode,
+                reply,
+            } => {
+                if !self.stopping.is_empty() {
+                    let _ = reply.send(Err(RuntimeError::Stopped));
+                    return;
+                }
+                self.sends.insert(reply_id, reply);
+                self.intake(reply_id, item_id, content, mode).await;
+            }
+            Command::Interrupt { reply } => {
+                self.interrupts.insert(reply_id, reply);
+                let cause = InterruptionCause::Requested;
+                self.event(Event::Interrupt {
+                    reply: Some(reply_id),
+                    cause,
+                })
+                .await;
+            }
+            Command::Settle { done } => self.settling.push(done),
+            Command::Stop { done } => {
+                self.stopping.push(done);
+                self.event(Event::Stop).await;
+                let cause = InterruptionCause::Shutdown;
+                self.event(Event::Interrupt { reply: None, cause }).await;
+            }
+        }
+    }
+
+    /// Takes an input in; large images are written to the blob stream first.
+    async fn intake(
+        &mut self,
+        reply: ReplyId,
+        item_id: ItemId,
+        content: Vec<Content>,
+        mode: SendMode,
+    ) {
+        if content.iter().all(|piece| piece.as_text().is_some()) {
+            self.send(reply, item_id, content, mode).await;
+            return;
+        }
+        let deps = Arc::clone(&self.deps);
+        self.work.spawn(async move {
+            let mut stored = Vec::with_capacity(content.len());
+            for piece in content {
+                match store_image(&deps, piece).await {
+                    Ok(piece) => stored.push(piece),
+                    Err(error) => {
+                        return Done::Intake {
+                            reply,
+                            item_id,
+                            mode,
+                            content: Err(error),
+                        };
+                    }
+                }
+            }
+            Done::Intake {
+                reply,
+                item_id,
+                mode,
+                content: Ok(stored),
+            }
+        });
+    }
+
+    async fn send(
+        &mut self,
+        reply: ReplyId,
+        item_id: ItemId,
+        content: Vec<Content>,
+        mode: SendMode,
+    ) {
+        if let Some(failure) = self.broken.clone()
+            && let Err(error) = self.reload(failure).await
+        {
+            self.refuse(reply, RuntimeError::from(error));
+            return;
+        }
+        self.event(Event::Send {
+            reply,
+            item_id,
+            content,
+            mode,
+        })
+        .await;
+    }
+
+    /// Begins anew with what the log has, after a commit had failed.
+    async fn reload(&mut self, failure: String) -> Result<(), Error> {
+        self.tools.abort_all();
+        let (log, id) = (&self.deps.writer.log, self.deps.writer.conversation);
+        let states = query::states(log, id).await?.unwrap_or_default();
+        let (history, _) = query::history(log, id, self.deps.session).await?;
+        // Without a state in the log there was nothing acknowledged: the one in memory will do.
+        let Some(state) = states.sessions.get(&self.deps.session).cloned() else {
+            return Ok(());
+        };
+        let step_limit = self.deps.definitions.borrow().step_limit;
+        self.machine = SessionMachine::new(SessionSetup {
+            state,
+            history,
+            step_limit,
+        });
+        self.broken = None;
+        let of_session =
+            |turn: &crate::dao::record::TurnState| turn.session_id == self.deps.session;
+        let turns = states.turns.into_values().filter(of_session).collect();
+        self.event(Event::Recover {
+            turns,
+            failure: Some(failure),
+        })
+        .await;
+        Ok(())
+    }
+
+    async fn done(&mut self, done: Done) {
+        match done {
+            Done::Written {
+                n,
+                result: Ok(written),
+            } => {
+                self.writing = false;
+                self.tell(written).await;
+                self.event(Event::Committed { n }).await;
+            }
+            Done::Written {
+                n,
+                result: Err(error),
+            } => {
+                self.writing = false;
+                tracing::error!(session = %self.deps.session, %error, "a commit failed");
+                self.event(Event::CommitFailed {
+                    n,
+                    message: with_causes(&error),
+                })
+                .await;
+            }
+            Done::Prepared {
+                turn,
+                result: Ok(prepared),
+            } => {
+                let prepared = Arc::new(prepared);
+                let event = Event::Prepared {
+                    turn,
+                    executors: prepared.locations.clone(),
+                    toolbox: Arc::clone(&prepared.toolbox),
+                    account: prepared.account.clone(),
+                };
+                self.prepared = Some(prepared);
+                self.event(event).await;
+            }
+            Done::Prepared {
+                turn,
+                result: Err(error),
+            } => {
+                let message = with_causes(&error);
+                self.event(Event::NotPrepared { turn, message }).await;
+            }
+            Done::Intake {
+                reply,
+                item_id,
+                mode,
+                content: Ok(content),
+            } => {
+                self.send(reply, item_id, content, mode).await;
+            }
+            Done::Intake {
+                reply,
+                content: Err(error),
+                ..
+            } => self.refuse(reply, error.into()),
+            Done::Alarm { turn } => self.event(Event::Alarm { turn }).await,
+            Done::Reaped => {}
+        }
+    }
+
+    /// Tells subscribers and the conversation what is on disk now; only then anybody gets a reply.
+    async fn tell(&mut self, written: Written) {
+        let session = written.entries.iter().rev().find_map(|entry| match entry {
+            Entry::Session { session, .. } => Some(session.clone()),
+            _ => None,
+        });
+        self.deps.feed.entries(written.entries).await;
+        if let Some(session) = session {
+            let report = SessionReport {
+                session,
+                metadata: written.metadata,
+            };
+            // The conversation ends after its sessions.
+            let _ = self.deps.up.send(Upward::Report(Box::new(report)));
+        }
+    }
+
+    async fn model_event(&mut self, request: u64, event: Option<Result<ModelEvent, ModelError>>) {
+        let event = match event {
+            Some(Ok(event)) => {
+                if matches!(event, ModelEvent::Finished { .. }) {
+                    self.model = None;
+                }
+                AgentEvent::Model { request, event }
+            }
+            Some(Err(error)) => {
+                self.model = None;
+                let (kind, status) = (error.kind, error.status);
+                AgentEvent::ModelFailed {
+                    request,
+                    kind,
+                    message: with_causes(&error),
+                    status,
+                }
+            }
+            None => {
+                self.model = None;
+                let message = "the model's answer was cut off before it was complete".to_owned();
+                let kind = ModelErrorKind::Connection;
+                AgentEvent::ModelFailed {
+                    request,
+                    kind,
+                    message,
+                    status: None,
+                }
+            }
+        };
+        self.event(Event::Agent(event)).await;
+    }
+
+    async fn event(&mut self, event: Event) {
+        while let Ok((id, base64)) = self.new_images.try_recv() {
+            self.images.insert(id, base64);
+        }
+        let now = self.deps.writer.clock.now();
+        let ids = Arc::clone(&self.deps.ids);
+        let tick = Tick {
+            now,
+            ids: &mut || ids.next(),
+        };
+        for effect in self.machine.on_event(tick, event) {
+            self.perform(effect).await;
+        }
+    }
+
+    async fn perform(&mut self, effect: Effect) {
+        match effect {
+            Effect::Commit(commit) => self.commit(commit),
+            Effect::Sent { reply, duplicate } => {
+                let session_id = self.deps.session;
+                if let Some(reply) = self.sends.remove(&reply) {
+                    let _ = reply.send(Ok(Sent {
+                        session_id,
+                        duplicate,
+                    }));
+                }
+            }
+            Effect::Interrupted { reply, turn } => {
+                if let Some(reply) = self.interrupts.remove(&reply) {
+                    let _ = reply.send(Ok(turn));
+                }
+            }
+            Effect::Refuse { reply, refusal } => {
+                let error = match refusal {
+                    Refusal::Busy => RuntimeError::SessionBusy {
+                        session: self.deps.session,
+                    },
+                    Refusal::QueueFull => RuntimeError::Overloaded,
+                    Refusal::NotWritten(message) => RuntimeError::NotWritten { message },
+                };
+                self.refuse(reply, error);
+            }
+            Effect::Live(live) => self.deps.feed.live(live).await,
+            Effect::Prepare { turn } => self.prepare(turn),
+            Effect::AskModel { request, .. } => self.ask_model(request),
+            Effect::DropModel => self.model = None,
+            Effect::StartTool(call) => self.start_tool(call),
+            Effect::StopTools => {
+                if let Some((handle, _)) = &self.cancel {
+                    handle.cancel();
+                }
+            }
+            Effect::AbandonTools => self.abandon_tools(),
+            Effect::Alarm { after, turn } => {
+                self.work.spawn(async move {
+                    tokio::time::sleep(after).await;
+                    Done::Alarm { turn }
+                });
+            }
+            Effect::Reload { message } => {
+                let session_id = self.deps.session;
+                self.broken = Some(message.clone());
+                self.deps
+                    .feed
+                    .live(Live::Degraded {
+                        session_id,
+                        message,
+                    })
+                    .await;
+            }
+        }
+    }
+
+    fn refuse(&mut self, reply: ReplyId, error: RuntimeError) {
+        if let Some(reply) = self.sends.remove(&reply) {
+            let _ = reply.send(Err(error));
+        } else if let Some(reply) = self.interrupts.remove(&reply) {
+            let _ = reply.send(Err(error));
+        }
+    }
+
+    fn commit(&mut self, commit: Commit) {
+        self.writing = true;
+        let deps = Arc::clone(&self.deps);
+        // What a person said must not stay in memory only.
+        let is_message =
+            |item: &openvaala_protocol::item::Item| item.head().kind == ItemKind::UserMessage;
+        let queued = !self.machine.is_queue_empty();
+        let promote = queued || commit.batch.items.iter().any(is_message);
+        self.work.spawn(async move {
+            let result = deps.writer.write(deps.session, commit.batch, promote).await;
+            Done::Written {
+                n: commit.n,
+                result,
+            }
+        });
+    }
+
+    fn prepare(&mut self, turn: TurnId) {
+        let (handle, cancel) = Cancel::new();
+        self.cancel = Some((handle, cancel));
+        let deps = Arc::clone(&self.deps);
+        let provider = self.machine.model().provider.clone();
+        let definitions = Arc::clone(&self.deps.definitions.borrow());
+        self.machine.set_step_limit(definitions.step_limit);
+        self.work.spawn(async move {
+            let result = prepare(&deps, definitions, &provider).await;
+            Done::Prepared { turn, result }
+        });
+    }
+
+    fn ask_model(&mut self, request: u64) {
+        let Some(prepared) = self.prepared.clone() else {
+            return;
+        };
+        let model = self.machine.model().clone();
+        let messages = assemble(AssembleOptions {
+            items: self.machine.history(),
+            target: &model,
+            account: prepared.account.as_deref(),
+            blobs: &self.images,
+        });
+        let question = ModelRequest {
+            model: model.model.clone(),
+            effort: model.effort.clone(),
+            instructions: prepared.prompt.clone(),
+            messages,
+            tools: prepared.toolbox.specs(),
+        };
+        let answer = async move {
+            let provider = prepared
+                .definitions
+                .provider(&model.provider)
+                .map_err(|error| ModelError::new(ModelErrorKind::NotFound, error.to_string()))?;
+            provider.stream(question).await
+        };
+        let stream = futures::stream::once(answer).flat_map(|answer| match answer {
+            Ok(stream) => stream,
+            Err(error) => futures::stream::once(async { Err(error) }).boxed(),
+        });
+        self.model = Some((request, stream.boxed()));
+    }
+
+    fn start_tool(&mut self, call: RunningCall) {
+        let (Some(prepared), Some((_, cancel))) = (&self.prepared, &self.cancel) else {
+            return;
+        };
+        let (deps, cancel, result) = (Arc::clone(&self.deps), cancel.clone(), call.result);
+        match prepared.toolbox.route(&call.tool, &call.arguments) {
+            Ok(routed) => {
+                self.tools
+                    .spawn(async move { (result, run_tool(deps, call, routed, cancel).await) });
+            }
+            // The machine has routed it before, so this cannot be; but if it is, the model is told.
+            Err(error) => {
+                let why = error.to_string();
+                let status = openvaala_protocol::item::ToolResultStatus::Failed;
+                self.tools
+                    .spawn(async move { (result, ToolOutcome::said(status, why)) });
+            }
+        }
+    }
+
+    /// Goes on without the tools that did not stop; they are dropped, and with them what they started.
+    fn abandon_tools(&mut self) {
+        let mut tools = std::mem::take(&mut self.tools);
+        if tools.is_empty() {
+            return;
+        }
+        self.work.spawn(async move {
+            let all = async { while tools.join_next().await.is_some() {} };
+            if tokio::time::timeout(REAP, all).await.is_err() {
+                tools.shutdown().await;
+            }
+            Done::Reaped
+        });
+    }
+}
+
+async fn next_model_event(
+    model: &mut Option<(u64, BoxStream<'static, Result<ModelEvent, ModelError>>)>,
+) -> (u64, Option<Result<ModelEvent, ModelError>>) {
+    match model {
+        Some((request, stream)) => (*request, stream.next().await),
+        None => std::future::pending().await,
+    }
+}
+
+/// The result of a task, unless it was cancelled; its panic goes on in the loop that owns it.
+fn rethrow<T>(result: Result<T, tokio::task::JoinError>) -> Option<T> {
+    match result {
+        Ok(value) => Some(value),
+        Err(error) if error.is_panic() => std::panic::resume_unwind(error.into_panic()),
+        Err(_) => None,
+    }
+}
+
+/// An error with all that caused it, in one line.
+pub(crate) fn with_causes(error: &dyn std::error::Error) -> String {
+    let mut text = error.to_string();
+    let mut cause = error.source();
+    while let Some(error) = cause {
+        let next = error.to_string();
+        if !text.ends_with(&next) {
+            text.push_str(": ");
+            text.push_str(&next);
+        }
+        cause = error.source();
+    }
+    text
+}

@@ -1,0 +1,546 @@
+//! The session machine under random schedules: clients, models, tools, failing commits and crashes in any order.
+//!
+//! A run is driven by a list of numbers, each choosing one of the things that can happen next. The "disk" takes
+//! a commit at the moment that the schedule says so, or half of it before a crash.
+
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use openvaala_executor::tool::{
+    Offer, Tool, ToolContext, ToolError, ToolOutput, ToolSpec, Toolbox,
+};
+use openvaala_protocol::content::Content;
+use openvaala_protocol::conversation::{ModelRef, TurnStatus};
+use openvaala_protocol::id::{ConversationId, ItemId, SessionId, TurnId};
+use openvaala_protocol::item::{
+    InterruptionCause, Item, ItemKind, ToolCall, ToolResult, ToolResultStatus,
+};
+use openvaala_protocol::rpc::params::session::SendMode;
+use openvaala_protocol::time::Timestamp;
+use openvaala_protocol::usage::Usage;
+use proptest::prelude::*;
+use uuid::Uuid;
+
+use super::machine::{Effect, Event, ReplyId, SessionMachine, SessionSetup};
+use crate::agent::{AgentEvent, RunningCall, Tick, ToolOutcome};
+use crate::dao::record::{SessionState, State, TurnState};
+use crate::journal::Commit;
+use crate::model::{ModelErrorKind, ModelEvent, PartKind, StopReason};
+
+/// What is on disk.
+#[derive(Clone, Debug, Default)]
+struct Disk {
+    items: Vec<Item>,
+    session: Option<SessionState>,
+    turns: BTreeMap<TurnId, TurnState>,
+}
+
+impl Disk {
+    fn take_items(&mut self, commit: &Commit) {
+        self.items.extend(commit.batch.items.iter().cloned());
+    }
+
+    fn take_states(&mut self, commit: &Commit) {
+        for state in &commit.batch.states {
+            match state {
+                State::Session(state) => self.session = Some(state.clone()),
+                State::Turn(turn) => {
+                    self.turns.insert(turn.id, turn.clone());
+                }
+                State::Conversation(_) => {}
+            }
+        }
+    }
+
+    /// Where an input is: as an item, or waiting. It must be in one place only.
+    fn places_of(&self, input: ItemId) -> usize {
+        let as_item = self
+            .items
+            .iter()
+            .filter(|item| item.head().id == input)
+            .count();
+        let queue = self.session.iter().flat_map(|session| &session.queue);
+        // Items are written before states: until the next state both may name it, and recovery drops the second.
+        as_item.max(queue.filter(|queued| queued.item_id == input).count())
+    }
+}
+
+#[derive(Debug)]
+struct NoTool(ToolSpec);
+
+#[async_trait]
+impl Tool for NoTool {
+    fn spec(&self) -> &ToolSpec {
+        &self.0
+    }
+
+    async fn call(&self, _: ToolContext, _: &str) -> Result<ToolOutput, ToolError> {
+        Ok(ToolOutput::text("never called: the simulation answers"))
+    }
+}
+
+struct Simulation {
+    machine: SessionMachine,
+    disk: Disk,
+    setup: SessionState,
+    toolbox: Arc<Toolbox>,
+    ids: u128,
+    now: i64,
+    commits: VecDeque<Commit>,
+    preparing: Option<TurnId>,
+    asking: Option<u64>,
+    parts: u32,
+    tools: Vec<RunningCall>,
+    alarm: Option<TurnId>,
+    replies: BTreeMap<ReplyId, ItemId>,
+    last_reply: ReplyId,
+    acked: BTreeSet<ItemId>,
+    started: BTreeSet<ItemId>,
+    needs_reload: Option<String>,
+}
+
+impl Simulation {
+    fn new() -> Self {
+        let now = Timestamp::from_millis(0);
+        let setup = SessionState {
+            id: SessionId::from_uuid(Uuid::from_u128(1)),
+            conversation_id: ConversationId::from_uuid(Uuid::from_u128(2)),
+            parent: None,
+            model: ModelRef {
+                provider: "p".into(),
+                model: "m".into(),
+                effort: None,
+            },
+            active_turn: None,
+            queue: Vec::new(),
+            held: false,
+            usage: Usage::default(),
+            created_at: now,
+            updated_at: now,
+        };
+        let parameters = serde_json::value::to_raw_value(&serde_json::json!({"type": "object"}));
+        let spec = ToolSpec::new("tool".into(), "does nothing".into(), parameters.unwrap());
+        let toolbox = Toolbox::new(vec![Offer::runtime(Arc::new(NoTool(spec)))]).unwrap();
+        Self {
+            machine: machine(setup.clone(), Vec::new()),
+            disk: Disk {
+                session: Some(setup.clone()),
+                ..Disk::default()
+            },
+            setup,
+            toolbox: Arc::new(toolbox),
+            ids: 100,
+            now: 0,
+            commits: VecDeque::new(),
+            preparing: None,
+            asking: None,
+            parts: 0,
+            tools: Vec::new(),
+            alarm: None,
+            replies: BTreeMap::new(),
+            last_reply: 0,
+            acked: BTreeSet::new(),
+            started: BTreeSet::new(),
+            needs_reload: None,
+        }
+    }
+
+    fn event(&mut self, event: Event) {
+        self.now += 1;
+        let ids = &mut self.ids;
+        let mut next = || {
+            *ids += 1;
+            Uuid::from_u128(*ids)
+        };
+        let tick = Tick {
+            now: Timestamp::from_millis(self.now),
+            ids: &mut next,
+        };
+        for effect in self.machine.on_event(tick, event) {
+            self.perform(effect);
+        }
+    }
+
+    fn perform(&mut self, effect: Effect) {
+        match effect {
+            Effect::Commit(commit) => {
+                assert!(self.commits.is_empty(), "one commit is in flight at a time");
+                self.commits.push_back(commit);
+            }
+            Effect::Sent { reply, .. } => {
+                let input = self
+                    .replies
+                    .remove(&reply)
+                    .expect("a reply to something asked");
+                assert_eq!(
+                    self.disk.places_of(input),
+                    1,
+                    "I-1: sent means on disk, once"
+                );
+                self.acked.insert(input);
+            }
+            Effect::Refuse { reply, .. } | Effect::Interrupted { reply, .. } => {
+                self.replies.remove(&reply);
+            }
+            Effect::Live(_) => {}
+            Effect::Prepare { turn } => self.preparing = Some(turn),
+            Effect::AskModel { request, .. } => {
+                assert_eq!(self.asking, None, "one model request at a time");
+                assert_eq!(open_calls(self.machine.history()), Vec::<String>::new());
+                let written = self
+                    .machine
+                    .history()
+                    .iter()
+                    .all(|item| self.disk.items.contains(item));
+                assert!(written, "a request rests on what is written only");
+                (self.asking, self.parts) = (Some(request), 0);
+            }
+            Effect::DropModel => self.asking = None,
+            Effect::StartTool(call) => {
+                assert!(
+                    self.started.insert(call.result),
+                    "I-8: a call is started once"
+                );
+                let on_disk = self.disk.items.iter().any(|item| {
+                    item.body::<ToolCall>()
+                        .is_some_and(|body| body.unwrap().call_id == call.call_id)
+                });
+                assert!(on_disk, "a call is written before it starts");
+                self.tools.push(call);
+            }
+            Effect::StopTools => {}
+            Effect::AbandonTools => self.tools.clear(),
+            Effect::Alarm { turn, .. } => self.alarm = Some(turn),
+            Effect::Reload { message } => self.needs_reload = Some(message),
+        }
+    }
+
+    fn send(&mut self, mode: SendMode) {
+        if let Some(failure) = self.needs_reload.take() {
+            self.restart(Some(failure));
+        }
+        self.last_reply += 1;
+        self.ids += 1;
+        let item_id = ItemId::from_uuid(Uuid::from_u128(self.ids));
+        self.replies.insert(self.last_reply, item_id);
+        let (reply, content) = (self.last_reply, vec![Content::text("hello")]);
+        self.event(Event::Send {
+            reply,
+            item_id,
+            content,
+            mode,
+        });
+    }
+
+    fn send_again(&mut self) {
+        let Some(item_id) = self
+            .acked
+            .first()
+            .copied()
+            .filter(|_| self.needs_reload.is_none())
+        else {
+            return;
+        };
+        self.last_reply += 1;
+        self.replies.insert(self.last_reply, item_id);
+        let (reply, content) = (self.last_reply, vec![Content::text("hello")]);
+        self.event(Event::Send {
+            reply,
+            item_id,
+            content,
+            mode: SendMode::Queue,
+        });
+    }
+
+    fn write(&mut self) {
+        let Some(commit) = self.commits.pop_front() else {
+            return;
+        };
+        self.disk.take_items(&commit);
+        self.disk.take_states(&commit);
+        self.event(Event::Committed { n: commit.n });
+    }
+
+    fn fail_write(&mut self) {
+        let Some(commit) = self.commits.pop_front() else {
+            return;
+        };
+        let message = "no space left on device".to_owned();
+        self.event(Event::CommitFailed {
+            n: commit.n,
+            message,
+        });
+    }
+
+    /// The process dies; with `half` the items of the running commit are on disk and its states are not.
+    fn crash(&mut self, half: bool) {
+        if let Some(commit) = self.commits.pop_front().filter(|_| half) {
+            self.disk.take_items(&commit);
+        }
+        self.restart(None);
+    }
+
+    fn restart(&mut self, failure: Option<String>) {
+        self.commits.clear();
+        (self.preparing, self.asking, self.alarm) = (None, None, None);
+        self.tools.clear();
+        self.replies.clear();
+        self.needs_reload = None;
+        let state = self
+            .disk
+            .session
+            .clone()
+            .unwrap_or_else(|| self.setup.clone());
+        self.machine = machine(state, self.disk.items.clone());
+        let turns = self.disk.turns.values().cloned().collect();
+        self.event(Event::Recover { turns, failure });
+        for input in &self.acked {
+            let known = self.disk.places_of(*input);
+            assert_eq!(
+                known, 1,
+                "I-1: what was acknowledged is there after a restart, once"
+            );
+        }
+    }
+
+    fn model(&mut self, choice: u8) {
+        let Some(request) = self.asking else { return };
+        let part = self.parts;
+        let mut event = |event| self.event(Event::Agent(AgentEvent::Model { request, event }));
+        match choice % 8 {
+            0 | 1 => {
+                event(ModelEvent::Started {
+                    part,
+                    kind: PartKind::Text,
+                });
+                event(ModelEvent::Delta {
+                    part,
+                    text: "word ".into(),
+                });
+                self.parts += 1;
+            }
+            2 | 3 => {
+                let id = if choice & 8 == 0 { "call" } else { "" };
+                let name = if choice & 16 == 0 { "tool" } else { "unknown" };
+                let kind = PartKind::ToolCall {
+                    id: id.into(),
+                    name: name.into(),
+                };
+                event(ModelEvent::Started { part, kind });
+                event(ModelEvent::Delta {
+                    part,
+                    text: "{}".into(),
+                });
+                event(ModelEvent::Ended { part, opaque: None });
+                self.parts += 1;
+            }
+            4 => event(ModelEvent::Delta {
+                part: part + 7,
+                text: "nonsense".into(),
+            }),
+            5 => {
+                self.asking = None;
+                let kind = ModelErrorKind::Connection;
+                let message = "reset".to_owned();
+                let failed = AgentEvent::ModelFailed {
+                    request,
+                    kind,
+                    message,
+                    status: None,
+                };
+                self.event(Event::Agent(failed));
+            }
+            _ => {
+                self.asking = None;
+                let reasons = [StopReason::Done, StopReason::Length, StopReason::Refused];
+                let reason = reasons[usize::from(choice >> 5) % 3];
+                let finished = ModelEvent::Finished {
+                    reason,
+                    usage: Usage::default(),
+                };
+                self.event(Event::Agent(AgentEvent::Model {
+                    request,
+                    event: finished,
+                }));
+            }
+        }
+    }
+
+    fn tool_ends(&mut self, choice: u8) {
+        if self.tools.is_empty() {
+            return;
+        }
+        let call = self.tools.remove(usize::from(choice) % self.tools.len());
+        let outcome = ToolOutcome::said(ToolResultStatus::Ok, "done");
+        let ended = AgentEvent::ToolEnded {
+            result: call.result,
+            outcome,
+        };
+        self.event(Event::Agent(ended));
+    }
+
+    fn prepared(&mut self, choice: u8) {
+        let Some(turn) = self.preparing.take() else {
+            return;
+        };
+        if choice.is_multiple_of(8) {
+            self.event(Event::NotPrepared {
+                turn,
+                message: "no such folder".into(),
+            });
+        } else {
+            let toolbox = Arc::clone(&self.toolbox);
+            self.event(Event::Prepared {
+                turn,
+                executors: Vec::new(),
+                toolbox,
+                account: None,
+            });
+        }
+    }
+
+    fn interrupt(&mut self) {
+        self.last_reply += 1;
+        let reply = Some(self.last_reply);
+        self.replies
+            .insert(self.last_reply, ItemId::from_uuid(Uuid::nil()));
+        self.event(Event::Interrupt {
+            reply,
+            cause: InterruptionCause::Requested,
+        });
+    }
+
+    fn step(&mut self, choice: u8, detail: u8) {
+        match choice % 16 {
+            0 | 1 => self.send(SendMode::Queue),
+            2 => self.send(SendMode::Steer),
+            3 => self.send(SendMode::IdleOnly),
+            4 => self.send_again(),
+            5 => self.interrupt(),
+            6 => {
+                if let Some(turn) = self.alarm.take() {
+                    self.event(Event::Alarm { turn });
+                }
+            }
+            7 if detail.is_multiple_of(4) => self.fail_write(),
+            8 if detail.is_multiple_of(4) => self.crash(detail.is_multiple_of(8)),
+            9 => self.prepared(detail),
+            10 | 11 => self.model(detail),
+            12 => self.tool_ends(detail),
+            _ => self.write(),
+        }
+        let running = self
+            .disk
+            .turns
+            .values()
+            .filter(|turn| turn.status == TurnStatus::Running);
+        assert!(running.count() <= 1, "one turn of a session at a time");
+        self.check_history();
+    }
+
+    fn check_history(&self) {
+        let places: Vec<u64> = self
+            .machine
+            .history()
+            .iter()
+            .map(|item| item.head().pos)
+            .collect();
+        let unique: BTreeSet<u64> = places.iter().copied().collect();
+        assert_eq!(
+            places,
+            unique.into_iter().collect::<Vec<_>>(),
+            "each place once, in order"
+        );
+    }
+
+    /// Lets everything that is under way come to its end.
+    fn settle(&mut self) {
+        if let Some(failure) = self.needs_reload.take() {
+            self.restart(Some(failure));
+        }
+        for _ in 0..20_000 {
+            if !self.commits.is_empty() {
+                self.write();
+            } else if self.preparing.is_some() {
+                self.prepared(1);
+            } else if self.asking.is_some() {
+                self.model(7);
+            } else if !self.tools.is_empty() {
+                self.tool_ends(0);
+            } else if let Some(turn) = self.alarm.take() {
+                self.event(Event::Alarm { turn });
+            } else {
+                break;
+            }
+        }
+        assert_eq!(
+            self.machine.running_turn(),
+            None,
+            "nothing runs after all has ended"
+        );
+        let open = self
+            .disk
+            .turns
+            .values()
+            .filter(|turn| turn.status == TurnStatus::Running);
+        assert_eq!(open.count(), 0, "every turn has an end");
+        assert_eq!(
+            open_calls(&self.disk.items),
+            Vec::<String>::new(),
+            "every call has a result"
+        );
+        assert!(self.replies.is_empty(), "everybody got an answer");
+        for input in &self.acked {
+            assert_eq!(
+                self.disk.places_of(*input),
+                1,
+                "every acknowledged input is there once"
+            );
+        }
+        let queue = &self.disk.session.as_ref().unwrap().queue;
+        let held = self.disk.session.as_ref().unwrap().held;
+        assert!(
+            queue.is_empty() || held,
+            "what waits is held, or it would have run"
+        );
+    }
+}
+
+fn machine(state: SessionState, history: Vec<Item>) -> SessionMachine {
+    SessionMachine::new(SessionSetup {
+        state,
+        history,
+        step_limit: 20,
+    })
+}
+
+/// Calls that have no result after them.
+fn open_calls(items: &[Item]) -> Vec<String> {
+    let results: BTreeSet<String> = items
+        .iter()
+        .filter_map(|item| item.body::<ToolResult>())
+        .map(|result| result.unwrap().call_id)
+        .collect();
+    items
+        .iter()
+        .filter(|item| item.head().kind == ItemKind::ToolCall)
+        .map(|item| item.body::<ToolCall>().unwrap().unwrap().call_id)
+        .filter(|id| !results.contains(id))
+        .collect()
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 2_000, ..ProptestConfig::default() })]
+
+    #[test]
+    fn every_schedule_keeps_the_invariants(
+        steps in proptest::collection::vec(any::<(u8, u8)>(), 0..200),
+    ) {
+        let mut simulation = Simulation::new();
+        for (choice, detail) in steps {
+            simulation.step(choice, detail);
+        }
+        simulation.settle();
+    }
+}

@@ -1,0 +1,116 @@
+//! Subscriptions: what a watcher sees is what there is, whenever it came.
+
+use openvaala_core::protocol::event::{Entry, Live, ResumeCursor};
+use openvaala_core::{FeedEvent, Input, NewConversation, RuntimeError, Subscription};
+use pretty_assertions::assert_eq;
+
+use super::script::{Script, Step, builder, turn_end};
+
+/// Takes all entries up to the end of the running turn.
+async fn entries(events: &mut Subscription) -> (Vec<Entry>, ResumeCursor) {
+    let mut entries = Vec::new();
+    loop {
+        let Some(FeedEvent::Entry { entry, cursor }) = events.next().await else {
+            continue;
+        };
+        let over = matches!(&*entry, Entry::Turn { turn, .. } if turn.ended_at.is_some());
+        let idle =
+            matches!(&*entry, Entry::Session { session, .. } if session.active_turn.is_none());
+        entries.push((*entry).clone());
+        if idle
+            && entries
+                .iter()
+                .any(|entry| matches!(entry, Entry::Turn { turn, .. } if turn.ended_at.is_some()))
+        {
+            return (entries, cursor);
+        }
+        let _ = over;
+    }
+}
+
+#[tokio::test]
+async fn p_27_a_cursor_gives_exactly_the_missing_entries() {
+    let (script, _requests) = Script::new(Vec::new());
+    let runtime = builder(script).in_memory().build().await.unwrap();
+    let conversation = runtime.create(NewConversation::default()).await.unwrap();
+    let mut events = conversation.subscribe(None).await.unwrap();
+    conversation.send(Input::text("one")).await.unwrap();
+    let (_, cursor) = entries(&mut events).await;
+    conversation.send(Input::text("two")).await.unwrap();
+    let (second, _) = entries(&mut events).await;
+    let back = conversation.subscribe(Some(cursor)).await.unwrap();
+    assert!(back.snapshot.is_none());
+    let sorted = |entries: &[Entry]| {
+        let mut texts: Vec<String> = entries
+            .iter()
+            .map(|entry| serde_json::to_string(entry).unwrap())
+            .collect();
+        texts.sort();
+        texts
+    };
+    assert_eq!(sorted(&back.entries), sorted(&second));
+}
+
+#[tokio::test]
+async fn a_snapshot_has_the_text_so_far() {
+    let (script, _requests) = Script::new(vec![Step::Stall("half a sentence ")]);
+    let runtime = builder(script).in_memory().build().await.unwrap();
+    let conversation = runtime.create(NewConversation::default()).await.unwrap();
+    let mut events = conversation.subscribe(None).await.unwrap();
+    conversation.send(Input::text("go")).await.unwrap();
+    let mut seen = String::new();
+    while seen != "half a sentence " {
+        if let Some(FeedEvent::Live(live)) = events.next().await
+            && let Live::Delta(delta) = &*live
+        {
+            seen.push_str(&delta.text);
+        }
+    }
+    let late = conversation.subscribe(None).await.unwrap();
+    let texts: Vec<&str> = late
+        .partials
+        .iter()
+        .map(|partial| partial.text.as_str())
+        .collect();
+    assert_eq!(texts, ["half a sentence "]);
+    let snapshot = late.snapshot.unwrap();
+    assert_eq!(snapshot.sessions[0].items.len(), 1);
+    assert!(
+        snapshot.sessions[0]
+            .turn
+            .as_ref()
+            .unwrap()
+            .ended_at
+            .is_none()
+    );
+}
+
+#[tokio::test]
+async fn a_watcher_who_does_not_read_is_told_of_the_gap_and_slows_nobody() {
+    let (script, _requests) = Script::new(vec![Step::Say(Box::leak("word ".repeat(6_000).into()))]);
+    let runtime = builder(script).in_memory().build().await.unwrap();
+    let conversation = runtime.create(NewConversation::default()).await.unwrap();
+    let mut lazy = conversation.subscribe(None).await.unwrap();
+    let mut eager = conversation.subscribe(None).await.unwrap();
+    conversation.send(Input::text("talk")).await.unwrap();
+    turn_end(&mut eager).await;
+    let mut gap = false;
+    while let Some(event) = lazy.next().await {
+        gap |= matches!(event, FeedEvent::Gap { .. });
+    }
+    assert!(gap);
+}
+
+#[tokio::test]
+async fn what_is_no_cursor_is_refused() {
+    let (script, _requests) = Script::new(Vec::new());
+    let runtime = builder(script).in_memory().build().await.unwrap();
+    let conversation = runtime.create(NewConversation::default()).await.unwrap();
+    let refused = conversation
+        .subscribe(Some(ResumeCursor("nonsense".to_owned())))
+        .await;
+    assert!(
+        matches!(refused, Err(RuntimeError::InvalidCursor)),
+        "{refused:?}"
+    );
+}

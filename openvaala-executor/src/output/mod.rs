@@ -1,0 +1,10 @@
+//! Output of commands, made fit for a model.
+
+mod clip;
+mod decode;
+mod screen;
+
+#[cfg(feature = "tools")]
+pub(crate) use self::clip::grouped;
+pub use self::clip::{Clip, Clipped, DEFAULT_CAP, clip_text};
+pub use self::screen::Screen;

@@ -1,0 +1,883 @@
+// Generated from the Rust types of openvaala-protocol; do not edit.
+
+/** The version of the wire protocol; must be the server's own. */
+export const PROTOCOL_VERSION = "0.1";
+
+/** The path of the WebSocket endpoint. */
+export const ENDPOINT = "/api/v1/openvaala";
+
+/** Parameters and result of every method. */
+export interface Methods {
+  "initialize": { params: InitializeParams; result: InitializeResult };
+  "server/status": { params: ServerStatusParams; result: ServerStatusResult };
+  "server/shutdown": { params: ServerShutdownParams; result: ServerShutdownResult };
+  "server/reload": { params: ServerReloadParams; result: ServerReloadResult };
+  "server/reindex": { params: ServerReindexParams; result: ServerReindexResult };
+  "conversation/create": { params: ConversationCreateParams; result: ConversationCreateResult };
+  "conversation/list": { params: ConversationListParams; result: ConversationListResult };
+  "conversation/get": { params: ConversationGetParams; result: ConversationGetResult };
+  "conversation/subscribe": { params: ConversationSubscribeParams; result: ConversationSubscribeResult };
+  "conversation/unsubscribe": { params: ConversationUnsubscribeParams; result: ConversationUnsubscribeResult };
+  "session/send": { params: SessionSendParams; result: SessionSendResult };
+  "session/interrupt": { params: SessionInterruptParams; result: SessionInterruptResult };
+  "session/items": { params: SessionItemsParams; result: SessionItemsResult };
+  "session/blob": { params: SessionBlobParams; result: SessionBlobResult };
+  "provider/list": { params: ProviderListParams; result: ProviderListResult };
+  "provider/test": { params: ProviderTestParams; result: ProviderTestResult };
+}
+
+/** Parameters of every notification. */
+export interface Notifications {
+  "conversation/entry": ConversationEntryParams;
+  "conversation/live": ConversationLiveParams;
+  "conversation/gap": ConversationGapParams;
+  "server/progress": ServerProgressParams;
+  "server/stopping": ServerStoppingParams;
+}
+
+/** The body of every kind of item. */
+export interface ItemBodies {
+  "user_message": UserMessage;
+  "assistant_message": AssistantMessage;
+  "agent_message": AgentMessage;
+  "reasoning": Reasoning;
+  "tool_call": ToolCall;
+  "tool_result": ToolResult;
+  "model_error": ModelError;
+  "context_summary": ContextSummary;
+  "model_change": ModelChange;
+  "executor_change": ExecutorChange;
+  "skill": Skill;
+  "instructions": Instructions;
+  "hook_run": HookRun;
+  "interruption": Interruption;
+  "approval": Approval;
+  "plan": Plan;
+  "retry_notice": RetryNotice;
+}
+
+/** An item of a kind that this version knows; there may be others. */
+export type KnownItem = {
+  [Kind in keyof ItemBodies]: Item & { kind: Kind; body: ItemBodies[Kind] };
+}[keyof ItemBodies];
+
+/** The codes of errors by their names. */
+export const ErrorCodes = {
+  /** The message is no JSON, or its parameters are nested deeper than 127 levels. */
+  parse_error: -32700,
+  /** The message is no JSON-RPC 2.0 request, is a batch, comes before `initialize`, or has another protocol version. */
+  invalid_request: -32600,
+  /** There is no such method. */
+  method_not_found: -32601,
+  /** The parameters do not fit the method; the message names the field. */
+  invalid_params: -32602,
+  /** The runtime could not do it; the message says why. */
+  runtime: -32000,
+  /** The session runs a turn and the request asked for an idle one. */
+  session_busy: -32001,
+  /** There is no such conversation. */
+  conversation_not_found: -32002,
+  /** There is no such session in that conversation. */
+  session_not_found: -32003,
+  /** There is no such background command. */
+  terminal_not_found: -32004,
+  /** The server has too much to do; try again a little later. */
+  overloaded: -32005,
+} as const;
+
+/** What one agent of the conversation said to another. */
+export type AgentMessage = {
+  /** The session that it comes from. */
+  from: SessionId,
+  /** Text and images, in order. */
+  content: Array<Content>, };
+
+/** A question whether a tool call may run. */
+export type Approval = {
+  /** The item of the call. */
+  call: ItemId,
+  /** Whether and how it was answered. */
+  state: ApprovalState, };
+
+/** Whether and how an approval was answered. */
+export type ApprovalState = "pending" | "approved" | "denied";
+
+/** What the model said. */
+export type AssistantMessage = {
+  /** The text, as far as it came. */
+  text: string,
+  /** Whether it ends before the model had finished it. */
+  cut?: boolean, };
+
+/** Names one large text or attachment in a session's blob stream.
+ *
+ * Written as a lower-case hyphenated UUID; ids made later sort later.
+ */
+export type BlobId = string;
+
+/** Where a large text or attachment lies in its session's blob stream. */
+export type BlobRef = {
+  /** Which blob: chunks of several may lie between each other. */
+  id: BlobId,
+  /** Sequence number of its first chunk. */
+  first: number,
+  /** Sequence number of its last chunk. */
+  last: number,
+  /** Length of the whole in bytes. */
+  bytes: number, };
+
+/** One piece of a message or of a tool result. */
+export type Content = { "type": "text",
+  /** The text, valid UTF-8. */
+  text: string, } | { "type": "image",
+  /** Its kind: `image/png`, `image/jpeg`, `image/gif` or `image/webp`. */
+  media_type: string,
+  /** Its bytes, or where they are. */
+  data: ImageData, };
+
+/** A summary that stands for all items before it when a request is built. */
+export type ContextSummary = {
+  /** The summary. */
+  text: string,
+  /** The `pos` of the last item that it stands for. */
+  up_to: number, };
+
+/** One task that somebody works on with agents. */
+export type Conversation = {
+  /** Its id; also the name of its directory. */
+  id: ConversationId,
+  /** A line that tells it from others: at first the beginning of its first message. */
+  title: string | null,
+  /** Whether any of its sessions runs a turn. */
+  status: ConversationStatus,
+  /** The session that its user talks to. */
+  root_session: SessionId,
+  /** Where its tools run. */
+  executors: Array<WorkLocation>,
+  /** When it was created. */
+  created_at: Timestamp,
+  /** When something was last said or done in it. */
+  updated_at: Timestamp, };
+
+/** Parameters of `conversation/create`. */
+export type ConversationCreateParams = {
+  /** Where its tools run; empty means the local executor in the server's own working directory. */
+  executors?: Array<WorkLocation>,
+  /** The model to ask; `null` means the configured default. */
+  model?: ModelRef | null, };
+
+/** Result of `conversation/create`. */
+export type ConversationCreateResult = {
+  /** The new conversation. */
+  conversation: Conversation,
+  /** Its root session. */
+  session: Session, };
+
+/** Parameters of `conversation/entry`. */
+export type ConversationEntryParams = {
+  /** Which conversation. */
+  conversation_id: ConversationId,
+  /** What was written. */
+  entry: Entry,
+  /** Up to where this client has now seen the conversation. */
+  cursor: ResumeCursor, };
+
+/** Parameters of `conversation/gap`. */
+export type ConversationGapParams = {
+  /** Which conversation; the subscription to it has ended. */
+  conversation_id: ConversationId,
+  /** Why. */
+  reason: string, };
+
+/** Parameters of `conversation/get`. */
+export type ConversationGetParams = {
+  /** Which conversation. */
+  conversation_id: ConversationId, };
+
+/** Result of `conversation/get`. */
+export type ConversationGetResult = {
+  /** The conversation. */
+  conversation: Conversation,
+  /** Its sessions, the root first. */
+  sessions: Array<Session>,
+  /** Its turns, oldest first. */
+  turns: Array<Turn>, };
+
+/** Names one conversation.
+ *
+ * Written as a lower-case hyphenated UUID; ids made later sort later.
+ */
+export type ConversationId = string;
+
+/** Parameters of `conversation/list`. */
+export type ConversationListParams = {
+  /** Where the last page ended; `null` begins with the last used. */
+  cursor?: string | null,
+  /** How many to give: 1 to 1,000, default 50. */
+  limit?: number | null, };
+
+/** Result of `conversation/list`. */
+export type ConversationListResult = {
+  /** The conversations, the last used first. */
+  conversations: Array<Conversation>,
+  /** Where the next page begins; `null` at the end. */
+  next: string | null, };
+
+/** Parameters of `conversation/live`. */
+export type ConversationLiveParams = {
+  /** Which conversation. */
+  conversation_id: ConversationId,
+  /** What shows. */
+  live: Live, };
+
+/** Whether a conversation is at work. */
+export type ConversationStatus = "idle" | "running";
+
+/** Parameters of `conversation/subscribe`. */
+export type ConversationSubscribeParams = {
+  /** Which conversation. */
+  conversation_id: ConversationId,
+  /** The last cursor that this client has seen of it. */
+  cursor?: ResumeCursor | null, };
+
+/** Result of `conversation/subscribe`. */
+export type ConversationSubscribeResult = {
+  /** What there is, for a client that begins or has missed too much. */
+  snapshot: Snapshot | null,
+  /** Exactly what came after the given cursor, for one that comes back. */
+  entries: Array<Entry>,
+  /** What is still growing, by `pos`: the texts so far. */
+  partials: Array<PartialItem>,
+  /** Up to where `snapshot` or `entries` go. */
+  cursor: ResumeCursor, };
+
+/** Parameters of `conversation/unsubscribe`. */
+export type ConversationUnsubscribeParams = {
+  /** Which conversation. */
+  conversation_id: ConversationId, };
+
+/** Result of `conversation/unsubscribe`. */
+export type ConversationUnsubscribeResult = {
+  /** Whether there was a subscription. */
+  was_subscribed: boolean, };
+
+/** More text of an item that has begun. */
+export type Delta = {
+  /** The session that it belongs to. */
+  session_id: SessionId,
+  /** The item. */
+  item_id: ItemId,
+  /** Where the text goes: bytes of UTF-8 before it. */
+  offset: number,
+  /** The text. */
+  text: string, };
+
+/** Something that has been flushed to the log.
+ *
+ * `seq` is the number in the stream that it lies in: the conversation's metadata, or the session's items.
+ */
+export type Entry = { "conversation": {
+    /** Number in the metadata stream. */
+    seq: number,
+    /** The state. */
+    conversation: Conversation, } } | { "session": {
+    /** Number in the metadata stream. */
+    seq: number,
+    /** The state. */
+    session: Session, } } | { "turn": {
+    /** Number in the metadata stream. */
+    seq: number,
+    /** The state. */
+    turn: Turn, } } | { "item": {
+    /** Number in the session's item stream. */
+    seq: number,
+    /** The session that it belongs to. */
+    session_id: SessionId,
+    /** The item. */
+    item: Item, } } | { "damaged": {
+    /** Number in the session's item stream. */
+    seq: number,
+    /** The session whose log it is. */
+    session_id: SessionId,
+    /** What is wrong with it, and where. */
+    message: string, } };
+
+/** The conversation goes on with other executors or folders. */
+export type ExecutorChange = {
+  /** The work locations until now. */
+  from: Array<WorkLocation>,
+  /** The work locations from now on. */
+  to: Array<WorkLocation>, };
+
+/** Names an executor, such as `local` or `build-host`.
+ *
+ * One to 64 of `a-z A-Z 0-9 _ -`, since models see it as a value of a tool parameter.
+ */
+export type ExecutorId = string;
+
+/** A hook that ran around a tool call. */
+export type HookRun = {
+  /** The hook's name. */
+  hook: string,
+  /** The event that it ran for. */
+  event: string,
+  /** The item that it ran around. */
+  around?: ItemId | null,
+  /** Its exit code, if it ended by itself. */
+  exit_code?: number | null,
+  /** What it said. */
+  output: string, };
+
+/** The bytes of an image. */
+export type ImageData = { "base64": string } | { "blob": BlobRef };
+
+/** Parameters of `initialize`. */
+export type InitializeParams = {
+  /** The version that the client speaks; must be the server's own. */
+  protocol_version: string,
+  /** Who the client is. */
+  client: Peer, };
+
+/** Result of `initialize`. */
+export type InitializeResult = {
+  /** The version that both sides speak. */
+  protocol_version: string,
+  /** Who the server is. */
+  server: Peer,
+  /** The model that new conversations ask. */
+  default_model: ModelRef,
+  /** Set while no real model is configured: what answers, and how to add one. */
+  notice: string | null, };
+
+/** An AGENTS.md that was brought into the context. */
+export type Instructions = {
+  /** The file that it comes from. */
+  path: string,
+  /** Its text as the model reads it. */
+  text: string,
+  /** The size of the whole file in bytes; larger than the text if that was cut. */
+  bytes: number, };
+
+/** The turn was ended before its time. */
+export type Interruption = {
+  /** Who or what ended it. */
+  cause: InterruptionCause, };
+
+/** Who or what ended a turn before its time. */
+export type InterruptionCause = "requested" | "shutdown" | "crash";
+
+/** An item as it stands in JSON. */
+export type Item = {
+  /** The item's own id. */
+  id: ItemId,
+  /** What the body is. */
+  kind: ItemKind,
+  /** The turn that it belongs to, if it belongs to one. */
+  turn: TurnId | null,
+  /** Its place in the session: counted from 1 in order of first appearance. */
+  pos: number,
+  /** When it first appeared. */
+  started_at: Timestamp,
+  /** When it was final or cut. */
+  ended_at: Timestamp,
+  /** The body, shaped by `kind`. */
+  body: unknown, };
+
+/** Names one item; clients choose the id of the input that they send.
+ *
+ * Written as a lower-case hyphenated UUID; ids made later sort later.
+ */
+export type ItemId = string;
+
+/** What an item is. */
+export type ItemKind = string;
+
+/** In which direction to read a session's log. */
+export type ItemsOrder = "descending" | "ascending";
+
+/** Something that is shown at once and kept nowhere; the item that follows has all of it. */
+export type Live = { "started": PartialItem } | { "delta": Delta } | { "dropped": {
+    /** The session that it belonged to. */
+    session_id: SessionId,
+    /** The item. */
+    item_id: ItemId, } } | { "degraded": {
+    /** The session. */
+    session_id: SessionId,
+    /** What the storage said. */
+    message: string, } };
+
+/** The session goes on with another model or effort. */
+export type ModelChange = {
+  /** The model until now. */
+  from: ModelRef,
+  /** The model from now on. */
+  to: ModelRef, };
+
+/** A model request that failed for good. */
+export type ModelError = {
+  /** The model that was asked. */
+  model: ModelRef,
+  /** What went wrong and what to do about it. */
+  message: string,
+  /** The HTTP status, where there was one. */
+  status?: number | null,
+  /** How many times it was tried. */
+  attempts: number, };
+
+/** A model as a session names it. */
+export type ModelRef = {
+  /** The provider's name in the configuration. */
+  provider: string,
+  /** The model's name at that provider. */
+  model: string,
+  /** How hard it shall think, in the provider's words; `null` leaves it to the provider. */
+  effort?: string | null, };
+
+/** A provider's own data, which goes back to the place where it came from and nowhere else. */
+export type Opaque = {
+  /** The provider's name in the configuration. */
+  provider: string,
+  /** The model that made it. */
+  model: string,
+  /** The account at the provider, as far as it is known: a hash of the key, never the key. */
+  account?: string | null,
+  /** The data as it came. */
+  data: unknown, };
+
+/** An item that is still growing. */
+export type PartialItem = {
+  /** The session that it belongs to. */
+  session_id: SessionId,
+  /** The turn that it belongs to. */
+  turn_id: TurnId,
+  /** The id that the finished item will have. */
+  item_id: ItemId,
+  /** What it will be. */
+  kind: ItemKind,
+  /** Its place in the session. */
+  pos: number,
+  /** When it first appeared. */
+  started_at: Timestamp,
+  /** For a tool call the tool's name, for a tool result the call's id. */
+  label?: string | null,
+  /** Bytes of UTF-8 that came before `text` and are not kept (only the end of long output is). */
+  offset: number,
+  /** Its text so far: message text, reasoning, arguments, or output. */
+  text: string, };
+
+/** A program at one end of a connection. */
+export type Peer = {
+  /** Its name, such as `openvaala-cli`. */
+  name: string,
+  /** Its own version. */
+  version: string, };
+
+/** An input that waits for its turn. */
+export type PendingInput = {
+  /** The id that it will have as an item. */
+  item_id: ItemId,
+  /** The beginning of its text, at most 200 characters. */
+  preview: string,
+  /** How many images it carries. */
+  image_count: number,
+  /** Whether it waits for the running turn, not for the next. */
+  is_steer: boolean, };
+
+/** The agent's list of steps. */
+export type Plan = {
+  /** The steps, in order. */
+  steps: Array<PlanStep>, };
+
+/** One step of a plan. */
+export type PlanStep = {
+  /** What is to be done. */
+  text: string,
+  /** How far it is. */
+  state: PlanStepState, };
+
+/** How far a step of a plan is. */
+export type PlanStepState = "pending" | "running" | "done";
+
+/** A configured model provider. */
+export type Provider = {
+  /** Its name. */
+  name: string,
+  /** What it speaks: `openai_chat`, or `demo`. */
+  type: string,
+  /** Where it is asked; `null` for one that is not asked over the network. */
+  base_url: string | null,
+  /** The model it is asked for by default. */
+  default_model: string,
+  /** Where it comes from: a file of the configuration, a variable of the environment, or built in. */
+  origin: string, };
+
+/** Parameters of `provider/list`. */
+export type ProviderListParams = Record<symbol, never>;
+
+/** Result of `provider/list`. */
+export type ProviderListResult = {
+  /** The providers, by name. */
+  providers: Array<Provider>,
+  /** The model that new conversations ask. */
+  default_model: ModelRef, };
+
+/** Parameters of `provider/test`. */
+export type ProviderTestParams = {
+  /** The provider's name. */
+  name: string,
+  /** The model to ask; `null` means its default. */
+  model?: string | null, };
+
+/** Result of `provider/test`. */
+export type ProviderTestResult = {
+  /** Whether it answered. */
+  ok: boolean,
+  /** What it answered, or what went wrong and what to do about it. */
+  message: string,
+  /** How long it took, in milliseconds. */
+  millis: number, };
+
+/** What the model thought, as far as its provider shows it. */
+export type Reasoning = {
+  /** The text or summary; empty if the provider shows none. */
+  text: string,
+  /** What the provider wants to see again, unread. */
+  opaque?: Opaque | null,
+  /** Whether it ends before the model had finished it. */
+  cut?: boolean, };
+
+/** Says up to where a client has seen a conversation.
+ *
+ * Opaque to clients: made of the log's own sequence numbers, valid over restarts of the server.
+ */
+export type ResumeCursor = string;
+
+/** A model request failed and is tried again. */
+export type RetryNotice = {
+  /** What went wrong. */
+  message: string,
+  /** Which attempt failed, counted from 1. */
+  attempt: number,
+  /** When the next one starts. */
+  next_at: Timestamp, };
+
+/** An error as it stands in a JSON-RPC response. */
+export type RpcError = {
+  /** What kind of error it is: a number of the table of errors. */
+  code: number,
+  /** What happened, where, and what to do about it. */
+  message: string,
+  /** More about it, for programs. */
+  data?: unknown, };
+
+/** What to do with an input if a turn runs. */
+export type SendMode = "queue" | "steer" | "idle_only";
+
+/** Parameters of `server/progress`. */
+export type ServerProgressParams = {
+  /** The method whose work this is. */
+  method: string,
+  /** How many things are done. */
+  done: number,
+  /** How many there are. */
+  total: number, };
+
+/** Parameters of `server/reindex`. */
+export type ServerReindexParams = Record<symbol, never>;
+
+/** Result of `server/reindex`. */
+export type ServerReindexResult = {
+  /** How many conversations are in the index now. */
+  conversations: number,
+  /** What could not be read, a line each; it stays on disk untouched. */
+  damaged: Array<string>, };
+
+/** Parameters of `server/reload`. */
+export type ServerReloadParams = Record<symbol, never>;
+
+/** Result of `server/reload`. */
+export type ServerReloadResult = {
+  /** The model that new conversations ask from now on. */
+  default_model: ModelRef,
+  /** What the configuration says that will only count after a restart, such as another address. */
+  after_restart: Array<string>, };
+
+/** Parameters of `server/shutdown`. */
+export type ServerShutdownParams = Record<symbol, never>;
+
+/** Result of `server/shutdown`: the server has begun to stop. */
+export type ServerShutdownResult = {
+  /** The process that is about to end. */
+  pid: number, };
+
+/** Parameters of `server/status`. */
+export type ServerStatusParams = Record<symbol, never>;
+
+/** Result of `server/status`. */
+export type ServerStatusResult = {
+  /** The server's own version. */
+  version: string,
+  /** Its process id. */
+  pid: number,
+  /** The address that it listens on. */
+  address: string,
+  /** Its data directory, canonical. */
+  data_dir: string,
+  /** When it started. */
+  started_at: Timestamp,
+  /** How many conversations are open in memory. */
+  open_conversations: number,
+  /** How many turns run. */
+  running_turns: number,
+  /** How many clients are connected. */
+  clients: number,
+  /** Resident memory in bytes, where the system tells. */
+  memory_bytes: number | null,
+  /** The model that new conversations ask. */
+  default_model: ModelRef,
+  /** What does not work as it should, in words; empty when all is well. */
+  degraded: Array<string>, };
+
+/** Parameters of `server/stopping`. */
+export type ServerStoppingParams = {
+  /** Why it stops. */
+  reason: string, };
+
+/** One agent's line of work in a conversation. */
+export type Session = {
+  /** Its id; also the name of its log. */
+  id: SessionId,
+  /** The conversation that it belongs to. */
+  conversation_id: ConversationId,
+  /** The session that started it; `null` for the root. */
+  parent: SessionId | null,
+  /** The model that its next turn asks. */
+  model: ModelRef,
+  /** Whether it runs a turn. */
+  status: SessionStatus,
+  /** The turn that runs now. */
+  active_turn: TurnId | null,
+  /** Inputs that wait, in the order in which they will be taken. */
+  pending: Array<PendingInput>,
+  /** Whether waiting inputs stay until the next send, because the last turn was interrupted or failed. */
+  held: boolean,
+  /** Tokens used by all its turns. */
+  usage: Usage,
+  /** When it was created. */
+  created_at: Timestamp,
+  /** When it last changed. */
+  updated_at: Timestamp, };
+
+/** Parameters of `session/blob`. */
+export type SessionBlobParams = {
+  /** Which conversation. */
+  conversation_id: ConversationId,
+  /** Which session of it; `null` means the root. */
+  session_id?: SessionId | null,
+  /** The reference as the item has it. */
+  blob: BlobRef,
+  /** The first byte to give; rounded down to the chunk that has it. */
+  offset?: number, };
+
+/** Result of `session/blob`: at most 1 MiB of it. */
+export type SessionBlobResult = {
+  /** The first byte that `data` has. */
+  offset: number,
+  /** The bytes, in standard base64 with padding. */
+  data: string,
+  /** Where to go on; `null` at the end. */
+  next: number | null, };
+
+/** Names one session of a conversation.
+ *
+ * Written as a lower-case hyphenated UUID; ids made later sort later.
+ */
+export type SessionId = string;
+
+/** Parameters of `session/interrupt`. */
+export type SessionInterruptParams = {
+  /** Which conversation. */
+  conversation_id: ConversationId,
+  /** Which session of it; `null` means the root. */
+  session_id?: SessionId | null, };
+
+/** Result of `session/interrupt`. */
+export type SessionInterruptResult = {
+  /** The turn that was interrupted; `null` if none ran. */
+  turn_id: TurnId | null, };
+
+/** Parameters of `session/items`. */
+export type SessionItemsParams = {
+  /** Which conversation. */
+  conversation_id: ConversationId,
+  /** Which session of it; `null` means the root. */
+  session_id?: SessionId | null,
+  /** In which direction to read. */
+  order?: ItemsOrder,
+  /** Read strictly after this number in that direction; 0 begins at that end. */
+  cursor?: number,
+  /** How many to give: 1 to 1,000, default 100. */
+  limit?: number | null, };
+
+/** Result of `session/items`. */
+export type SessionItemsResult = {
+  /** Items (and damaged lines) in the order that was asked for; show them by `pos`. */
+  items: Array<Entry>,
+  /** The cursor of the next page; `null` at the end. */
+  next: number | null, };
+
+/** Parameters of `session/send`. */
+export type SessionSendParams = {
+  /** Which conversation. */
+  conversation_id: ConversationId,
+  /** Which session of it; `null` means the root. */
+  session_id?: SessionId | null,
+  /** The id that the input will have as an item, made by the client. */
+  item_id: ItemId,
+  /** Text and images; at least one piece. */
+  content: Array<Content>,
+  /** What to do if a turn runs. */
+  mode?: SendMode, };
+
+/** Result of `session/send`: the input is on disk. */
+export type SessionSendResult = {
+  /** The session that took it. */
+  session_id: SessionId,
+  /** Whether it had been taken before, so that this request changed nothing. */
+  duplicate: boolean, };
+
+/** One session within a snapshot. */
+export type SessionSnapshot = {
+  /** The session. */
+  session: Session,
+  /** Its running turn or, if none runs, its last one. */
+  turn: Turn | null,
+  /** The last entries of its log, oldest first. */
+  items: Array<Entry>,
+  /** Where `session/items` goes on backwards; `null` if `items` has all. */
+  before: number | null, };
+
+/** Whether a session is at work. */
+export type SessionStatus = "idle" | "running" | "degraded";
+
+/** A skill that was brought into the context. */
+export type Skill = {
+  /** The skill's name. */
+  name: string,
+  /** Its text as the model reads it. */
+  text: string, };
+
+/** All that a client needs to show a conversation from here on. */
+export type Snapshot = {
+  /** The conversation. */
+  conversation: Conversation,
+  /** Its sessions, the root first. */
+  sessions: Array<SessionSnapshot>, };
+
+/** A point in time with millisecond precision, written as `2026-12-02T04:22:41.123Z`. */
+export type Timestamp = string;
+
+/** A tool that the model asked for. */
+export type ToolCall = {
+  /** The id that the provider and the result know the call by; unique in its session. */
+  call_id: string,
+  /** The tool's name. */
+  tool: string,
+  /** The arguments as the model wrote them: JSON text, possibly broken. */
+  arguments: string,
+  /** Where it runs; `null` for a tool of the runtime itself, or one that is not known. */
+  executor?: ExecutorId | null,
+  /** Whether the model was cut off before it had written all arguments; such a call never runs. */
+  cut?: boolean, };
+
+/** What came of a tool call. */
+export type ToolResult = {
+  /** The item of the call. */
+  call: ItemId,
+  /** The id of the call as the provider knows it. */
+  call_id: string,
+  /** How it ended. */
+  status: ToolResultStatus,
+  /** What the model sees of it. */
+  content: Array<Content>,
+  /** Exit code, where a command ran to its end. */
+  exit_code?: number | null,
+  /** The whole output, where it is more than the model sees. */
+  output?: BlobRef | null, };
+
+/** How a tool call ended. */
+export type ToolResultStatus = "ok" | "failed" | "interrupted" | "unknown";
+
+/** One run of an agent, started by one input. */
+export type Turn = {
+  /** Its id. */
+  id: TurnId,
+  /** The session that it belongs to. */
+  session_id: SessionId,
+  /** Whether it runs, or how it ended. */
+  status: TurnStatus,
+  /** Why it failed, if it did. */
+  failure: TurnFailure | null,
+  /** The inputs that it has taken, the one that started it first. */
+  inputs: Array<ItemId>,
+  /** The model that it asked. */
+  model: ModelRef,
+  /** Where its tools ran. */
+  executors: Array<WorkLocation>,
+  /** How many model responses it has taken. */
+  steps: number,
+  /** Tokens used so far. */
+  usage: Usage,
+  /** When it started. */
+  started_at: Timestamp,
+  /** When it ended. */
+  ended_at: Timestamp | null,
+  /** The number of the last entry in its session's log when this state was written. */
+  last_seq: number, };
+
+/** Why a turn failed. */
+export type TurnFailure = {
+  /** What kind of trouble it was. */
+  kind: TurnFailureKind,
+  /** What happened and what to do about it. */
+  message: string, };
+
+/** What kind of trouble ended a turn. */
+export type TurnFailureKind = "model" | "refused" | "step_limit" | "storage" | "internal";
+
+/** Names one turn of a session.
+ *
+ * Written as a lower-case hyphenated UUID; ids made later sort later.
+ */
+export type TurnId = string;
+
+/** Whether a turn runs, or how it ended. */
+export type TurnStatus = "running" | "completed" | "failed" | "interrupted";
+
+/** Tokens that one model response, or all of a turn, used.
+ *
+ * `null` means that the provider did not say; it is never shown as zero.
+ */
+export type Usage = {
+  /** Tokens of the request, cached ones included. */
+  input_tokens: number | null,
+  /** The part of `input_tokens` that was read from the provider's cache. */
+  cached_input_tokens: number | null,
+  /** Tokens of the answer, reasoning included. */
+  output_tokens: number | null,
+  /** The part of `output_tokens` that was reasoning. */
+  reasoning_tokens: number | null, };
+
+/** What a person (or a program for one) said. */
+export type UserMessage = {
+  /** Text and images, in order. */
+  content: Array<Content>,
+  /** Whether it was read in the middle of a running turn. */
+  steer?: boolean, };
+
+/** An executor and the folder on it that a conversation works in. */
+export type WorkLocation = {
+  /** Which executor. */
+  executor: ExecutorId,
+  /** The working directory there, absolute. */
+  root: string, };

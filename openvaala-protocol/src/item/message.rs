@@ -1,0 +1,157 @@
+//! Bodies of what is said: by people, by models, and to models.
+
+use serde::{Deserialize, Serialize};
+use serde_json::value::RawValue;
+
+use crate::content::Content;
+use crate::id::SessionId;
+
+/// What a person (or a program for one) said.
+#[derive(Clone, Debug, Default, Deserialize, Eq, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema, ts_rs::TS))]
+#[non_exhaustive]
+pub struct UserMessage {
+    /// Text and images, in order.
+    pub content: Vec<Content>,
+    /// Whether it was read in the middle of a running turn.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub steer: bool,
+}
+
+impl UserMessage {
+    /// A message of that content.
+    #[must_use]
+    pub const fn new(content: Vec<Content>, steer: bool) -> Self {
+        Self { content, steer }
+    }
+}
+
+/// What the model said.
+#[derive(Clone, Debug, Default, Deserialize, Eq, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema, ts_rs::TS))]
+#[non_exhaustive]
+pub struct AssistantMessage {
+    /// The text, as far as it came.
+    pub text: String,
+    /// Whether it ends before the model had finished it.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub cut: bool,
+}
+
+impl AssistantMessage {
+    /// A message of that text.
+    #[must_use]
+    pub const fn new(text: String, cut: bool) -> Self {
+        Self { text, cut }
+    }
+}
+
+/// What one agent of the conversation said to another.
+#[derive(Clone, Debug, Deserialize, Eq, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema, ts_rs::TS))]
+#[non_exhaustive]
+pub struct AgentMessage {
+    /// The session that it comes from.
+    pub from: SessionId,
+    /// Text and images, in order.
+    pub content: Vec<Content>,
+}
+
+/// What the model thought, as far as its provider shows it.
+#[derive(Clone, Debug, Default, Deserialize, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema, ts_rs::TS))]
+#[non_exhaustive]
+pub struct Reasoning {
+    /// The text or summary; empty if the provider shows none.
+    pub text: String,
+    /// What the provider wants to see again, unread.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub opaque: Option<Opaque>,
+    /// Whether it ends before the model had finished it.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub cut: bool,
+}
+
+impl Reasoning {
+    /// Reasoning of that text.
+    #[must_use]
+    pub const fn new(text: String, opaque: Option<Opaque>, cut: bool) -> Self {
+        Self { text, opaque, cut }
+    }
+}
+
+/// A provider's own data, which goes back to the place where it came from and nowhere else.
+#[derive(Clone, Debug, Deserialize, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema, ts_rs::TS))]
+#[non_exhaustive]
+pub struct Opaque {
+    /// The provider's name in the configuration.
+    pub provider: String,
+    /// The model that made it.
+    pub model: String,
+    /// The account at the provider, as far as it is known: a hash of the key, never the key.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub account: Option<String>,
+    /// The data as it came.
+    #[cfg_attr(
+        feature = "schema",
+        ts(type = "unknown"),
+        schemars(with = "serde_json::Value")
+    )]
+    pub data: Box<RawValue>,
+}
+
+impl Opaque {
+    /// Data of that provider, model and account.
+    #[must_use]
+    pub const fn new(
+        provider: String,
+        model: String,
+        account: Option<String>,
+        data: Box<RawValue>,
+    ) -> Self {
+        Self {
+            provider,
+            model,
+            account,
+            data,
+        }
+    }
+}
+
+/// A summary that stands for all items before it when a request is built.
+#[derive(Clone, Debug, Deserialize, Eq, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema, ts_rs::TS))]
+#[non_exhaustive]
+pub struct ContextSummary {
+    /// The summary.
+    pub text: String,
+    /// The `pos` of the last item that it stands for.
+    #[cfg_attr(feature = "schema", ts(type = "number"))]
+    pub up_to: u64,
+}
+
+/// A skill that was brought into the context.
+#[derive(Clone, Debug, Deserialize, Eq, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema, ts_rs::TS))]
+#[non_exhaustive]
+pub struct Skill {
+    /// The skill's name.
+    pub name: String,
+    /// Its text as the model reads it.
+    pub text: String,
+}
+
+/// An AGENTS.md that was brought into the context.
+#[derive(Clone, Debug, Deserialize, Eq, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema, ts_rs::TS))]
+#[non_exhaustive]
+pub struct Instructions {
+    /// The file that it comes from.
+    pub path: String,
+    /// Its text as the model reads it.
+    pub text: String,
+    /// The size of the whole file in bytes; larger than the text if that was cut.
+    #[cfg_attr(feature = "schema", ts(type = "number"))]
+    pub bytes: u64,
+}

@@ -1,0 +1,180 @@
+//! Bodies of what happened around the conversation: errors, changes, questions.
+
+use serde::{Deserialize, Serialize};
+
+use crate::conversation::{ModelRef, WorkLocation};
+use crate::id::ItemId;
+use crate::time::Timestamp;
+
+/// A model request that failed for good.
+#[derive(Clone, Debug, Deserialize, Eq, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema, ts_rs::TS))]
+#[non_exhaustive]
+pub struct ModelError {
+    /// The model that was asked.
+    pub model: ModelRef,
+    /// What went wrong and what to do about it.
+    pub message: String,
+    /// The HTTP status, where there was one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub status: Option<u16>,
+    /// How many times it was tried.
+    pub attempts: u32,
+}
+
+impl ModelError {
+    /// An error of that model.
+    #[must_use]
+    pub const fn new(model: ModelRef, message: String, status: Option<u16>, attempts: u32) -> Self {
+        Self {
+            model,
+            message,
+            status,
+            attempts,
+        }
+    }
+}
+
+/// The session goes on with another model or effort.
+#[derive(Clone, Debug, Deserialize, Eq, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema, ts_rs::TS))]
+#[non_exhaustive]
+pub struct ModelChange {
+    /// The model until now.
+    pub from: ModelRef,
+    /// The model from now on.
+    pub to: ModelRef,
+}
+
+/// The conversation goes on with other executors or folders.
+#[derive(Clone, Debug, Deserialize, Eq, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema, ts_rs::TS))]
+#[non_exhaustive]
+pub struct ExecutorChange {
+    /// The work locations until now.
+    pub from: Vec<WorkLocation>,
+    /// The work locations from now on.
+    pub to: Vec<WorkLocation>,
+}
+
+/// A hook that ran around a tool call.
+#[derive(Clone, Debug, Deserialize, Eq, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema, ts_rs::TS))]
+#[non_exhaustive]
+pub struct HookRun {
+    /// The hook's name.
+    pub hook: String,
+    /// The event that it ran for.
+    pub event: String,
+    /// The item that it ran around.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub around: Option<ItemId>,
+    /// Its exit code, if it ended by itself.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub exit_code: Option<i32>,
+    /// What it said.
+    pub output: String,
+}
+
+/// The turn was ended before its time.
+#[derive(Clone, Debug, Deserialize, Eq, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema, ts_rs::TS))]
+#[non_exhaustive]
+pub struct Interruption {
+    /// Who or what ended it.
+    pub cause: InterruptionCause,
+}
+
+impl Interruption {
+    /// An interruption of that cause.
+    #[must_use]
+    pub const fn new(cause: InterruptionCause) -> Self {
+        Self { cause }
+    }
+}
+
+/// Who or what ended a turn before its time.
+#[derive(Clone, Copy, Debug, Deserialize, Eq, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema, ts_rs::TS))]
+#[serde(rename_all = "snake_case")]
+#[non_exhaustive]
+pub enum InterruptionCause {
+    /// A client asked for it.
+    Requested,
+    /// The runtime was stopped in good order.
+    Shutdown,
+    /// The runtime ended without notice while the turn ran.
+    Crash,
+}
+
+/// A question whether a tool call may run.
+#[derive(Clone, Debug, Deserialize, Eq, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema, ts_rs::TS))]
+#[non_exhaustive]
+pub struct Approval {
+    /// The item of the call.
+    pub call: ItemId,
+    /// Whether and how it was answered.
+    pub state: ApprovalState,
+}
+
+/// Whether and how an approval was answered.
+#[derive(Clone, Copy, Debug, Deserialize, Eq, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema, ts_rs::TS))]
+#[serde(rename_all = "snake_case")]
+#[non_exhaustive]
+pub enum ApprovalState {
+    /// Nobody has answered yet.
+    Pending,
+    /// The call may run.
+    Approved,
+    /// The call may not run.
+    Denied,
+}
+
+/// The agent's list of steps.
+#[derive(Clone, Debug, Deserialize, Eq, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema, ts_rs::TS))]
+#[non_exhaustive]
+pub struct Plan {
+    /// The steps, in order.
+    pub steps: Vec<PlanStep>,
+}
+
+/// One step of a plan.
+#[derive(Clone, Debug, Deserialize, Eq, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema, ts_rs::TS))]
+#[non_exhaustive]
+pub struct PlanStep {
+    /// What is to be done.
+    pub text: String,
+    /// How far it is.
+    pub state: PlanStepState,
+}
+
+/// How far a step of a plan is.
+#[derive(Clone, Copy, Debug, Deserialize, Eq, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema, ts_rs::TS))]
+#[serde(rename_all = "snake_case")]
+#[non_exhaustive]
+pub enum PlanStepState {
+    /// Not begun.
+    Pending,
+    /// Begun.
+    Running,
+    /// Done.
+    Done,
+}
+
+/// A model request failed and is tried again.
+#[derive(Clone, Debug, Deserialize, Eq, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema, ts_rs::TS))]
+#[non_exhaustive]
+pub struct RetryNotice {
+    /// What went wrong.
+    pub message: String,
+    /// Which attempt failed, counted from 1.
+    pub attempt: u32,
+    /// When the next one starts.
+    pub next_at: Timestamp,
+}

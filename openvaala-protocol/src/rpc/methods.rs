@@ -1,0 +1,258 @@
+//! THE table of methods and notifications.
+//!
+//! Dispatch ([`Call`]), typed clients ([`method`]), documents and schemas are all made from it.
+
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+use serde_json::value::{RawValue, to_raw_value};
+
+use super::error::ErrorCode::{
+    self, ConversationNotFound, InvalidRequest, Overloaded, Runtime, SessionBusy, SessionNotFound,
+};
+use super::error::RpcError;
+use super::params::{conversation, provider, server, session};
+
+/// One method of the protocol, as a type.
+pub trait Method {
+    /// Its name on the wire.
+    const NAME: &'static str;
+    /// What it takes.
+    type Params: DeserializeOwned + Serialize + Send;
+    /// What it gives.
+    type Result: DeserializeOwned + Serialize + Send;
+}
+
+/// One notification of the protocol, as a type.
+pub trait NoticeKind {
+    /// Its name on the wire.
+    const NAME: &'static str;
+    /// What it carries.
+    type Params: DeserializeOwned + Serialize + Send;
+}
+
+/// One row of the table of methods.
+#[derive(Clone, Copy, Debug)]
+#[non_exhaustive]
+pub struct MethodInfo {
+    /// Its name on the wire.
+    pub name: &'static str,
+    /// What it does.
+    pub about: &'static str,
+    /// The errors it gives besides those that any method can give.
+    pub errors: &'static [ErrorCode],
+    /// The protocol version that brought it.
+    pub since: &'static str,
+}
+
+/// One row of the table of notifications.
+#[derive(Clone, Copy, Debug)]
+#[non_exhaustive]
+pub struct NotificationInfo {
+    /// Its name on the wire.
+    pub name: &'static str,
+    /// What it tells.
+    pub about: &'static str,
+    /// The protocol version that brought it.
+    pub since: &'static str,
+}
+
+macro_rules! methods {
+    ($($(#[doc = $about:literal])+ $variant:ident = $name:literal: $($params:ident)::+ => $($result:ident)::+,
+        [$($error:ident),*], $since:literal;)+) => {
+        /// The methods as types.
+        pub mod method {
+            #[allow(unused_imports, reason = "not every row names every module")]
+            use super::{conversation, provider, server, session};
+
+            $($(#[doc = $about])+
+            #[derive(Clone, Copy, Debug)]
+            pub struct $variant;
+
+            impl super::Method for $variant {
+                const NAME: &'static str = $name;
+                type Params = $($params)::+;
+                type Result = $($result)::+;
+            })+
+        }
+
+        /// A request whose method and parameters are known to be right.
+        #[derive(Clone, Debug)]
+        #[non_exhaustive]
+        pub enum Call {
+            $($(#[doc = $about])+ $variant($($params)::+),)+
+        }
+
+        impl Call {
+            /// Finds the method and reads its parameters; none at all are read as `{}`.
+            ///
+            /// # Errors
+            /// `method_not_found`, or `invalid_params` naming the method and the field.
+            pub fn parse(method: &str, params: Option<&RawValue>) -> Result<Self, RpcError> {
+                let text = params.map_or("{}", RawValue::get);
+                match method {
+                    $($name => read_params(method, text).map(Self::$variant),)+
+                    _ => Err(unknown_method(method)),
+                }
+            }
+        }
+
+        /// Every method of the protocol.
+        pub const METHODS: &[MethodInfo] = &[$(MethodInfo {
+            name: $name,
+            about: concat!($($about, "\n"),+),
+            errors: &[$($error),*],
+            since: $since,
+        },)+];
+
+        /// Visits the types of every method in the order of [`METHODS`], parameters before result.
+        #[cfg(feature = "schema")]
+        pub(crate) fn method_types(visit: &mut impl crate::schema::VisitTypes) {
+            $(visit.visit::<$($params)::+>(); visit.visit::<$($result)::+>();)+
+        }
+    };
+}
+
+macro_rules! notifications {
+    ($($(#[doc = $about:literal])+ $variant:ident = $name:literal: $($params:ident)::+, $since:literal;)+) => {
+        /// The notifications as types.
+        pub mod notification {
+            #[allow(unused_imports, reason = "not every row names every module")]
+            use super::{conversation, server};
+
+            $($(#[doc = $about])+
+            #[derive(Clone, Copy, Debug)]
+            pub struct $variant;
+
+            impl super::NoticeKind for $variant {
+                const NAME: &'static str = $name;
+                type Params = $($params)::+;
+            })+
+        }
+
+        /// A notification whose parameters are known to be right.
+        #[derive(Clone, Debug)]
+        #[non_exhaustive]
+        pub enum Notice {
+            $($(#[doc = $about])+ $variant($($params)::+),)+
+        }
+
+        impl Notice {
+            /// Reads a notification; `None` for one that this version does not know.
+            ///
+            /// # Errors
+            /// `invalid_params` naming the notification and the field.
+            pub fn parse(method: &str, params: Option<&RawValue>) -> Result<Option<Self>, RpcError> {
+                let text = params.map_or("{}", RawValue::get);
+                match method {
+                    $($name => read_params(method, text).map(|params| Some(Self::$variant(params))),)+
+                    _ => Ok(None),
+                }
+            }
+
+            /// Its name on the wire.
+            #[must_use]
+            pub const fn name(&self) -> &'static str {
+                match self {
+                    $(Self::$variant(_) => $name,)+
+                }
+            }
+
+            /// Its parameters as JSON text.
+            ///
+            /// # Errors
+            /// Fails if they cannot be written as JSON, which those of this crate can.
+            pub fn params(&self) -> Result<Box<RawValue>, serde_json::Error> {
+                match self {
+                    $(Self::$variant(params) => to_raw_value(params),)+
+                }
+            }
+        }
+
+        /// Every notification of the protocol.
+        pub const NOTIFICATIONS: &[NotificationInfo] = &[$(NotificationInfo {
+            name: $name,
+            about: concat!($($about, "\n"),+),
+            since: $since,
+        },)+];
+
+        /// Visits the parameters of every notification in the order of [`NOTIFICATIONS`].
+        #[cfg(feature = "schema")]
+        pub(crate) fn notification_types(visit: &mut impl crate::schema::VisitTypes) {
+            $(visit.visit::<$($params)::+>();)+
+        }
+    };
+}
+
+methods! {
+    /// Opens the connection; must be the first request.
+    ///
+    /// The protocol version must be the same string on both sides. After a mismatch only `server/shutdown`
+    /// is answered: run `openvaala serve stop` and try again.
+    Initialize = "initialize": server::InitializeParams => server::InitializeResult, [InvalidRequest], "0.1";
+    /// Tells how the server is.
+    ServerStatus = "server/status": server::StatusParams => server::StatusResult, [], "0.1";
+    /// Stops the server: running turns are interrupted and written down first.
+    ///
+    /// Works also on a connection whose protocol version did not match.
+    ServerShutdown = "server/shutdown": server::ShutdownParams => server::ShutdownResult, [], "0.1";
+    /// Loads the configuration anew; if it has an error the old one stays.
+    ServerReload = "server/reload": server::ReloadParams => server::ReloadResult, [Runtime], "0.1";
+    /// Builds the index anew from the logs; tells `server/progress` while it works.
+    ServerReindex = "server/reindex": server::ReindexParams => server::ReindexResult, [Runtime], "0.1";
+    /// Creates an empty conversation; nothing is written to disk before its first message.
+    ConversationCreate = "conversation/create": conversation::CreateParams => conversation::CreateResult, [Runtime], "0.1";
+    /// Lists conversations, the last used first.
+    ConversationList = "conversation/list": conversation::ListParams => conversation::ListResult, [Runtime], "0.1";
+    /// Gives a conversation's state and that of its sessions and turns.
+    ConversationGet = "conversation/get": conversation::GetParams => conversation::GetResult, [ConversationNotFound, Runtime], "0.1";
+    /// Begins to tell this client all that happens in a conversation.
+    ///
+    /// With a cursor the result has exactly the entries after it, or a snapshot if they are too many; without,
+    /// a snapshot. What follows comes as `conversation/entry` and `conversation/live`, with no gap and no double.
+    /// A second subscription of the same connection to the same conversation takes the place of the first.
+    ConversationSubscribe = "conversation/subscribe": conversation::SubscribeParams => conversation::SubscribeResult, [ConversationNotFound, Runtime], "0.1";
+    /// Ends a subscription.
+    ConversationUnsubscribe = "conversation/unsubscribe": conversation::UnsubscribeParams => conversation::UnsubscribeResult, [], "0.1";
+    /// Gives input to a session; it is on disk when the result comes.
+    ///
+    /// The client chooses the id, so a request whose answer was lost can be sent again: it is taken once.
+    SessionSend = "session/send": session::SendParams => session::SendResult, [SessionBusy, ConversationNotFound, SessionNotFound, Overloaded, Runtime], "0.1";
+    /// Interrupts the running turn; the result comes when that is written down.
+    SessionInterrupt = "session/interrupt": session::InterruptParams => session::InterruptResult, [ConversationNotFound, SessionNotFound, Runtime], "0.1";
+    /// Reads a page of a session's log, in either direction.
+    SessionItems = "session/items": session::ItemsParams => session::ItemsResult, [ConversationNotFound, SessionNotFound, Runtime], "0.1";
+    /// Reads a piece of a large text or attachment that an item refers to.
+    SessionBlob = "session/blob": session::BlobParams => session::BlobResult, [ConversationNotFound, SessionNotFound, Runtime], "0.1";
+    /// Lists the configured model providers.
+    ProviderList = "provider/list": provider::ListParams => provider::ListResult, [], "0.1";
+    /// Asks a provider for one word, to see whether it answers.
+    ProviderTest = "provider/test": provider::TestParams => provider::TestResult, [Runtime], "0.1";
+}
+
+notifications! {
+    /// Something was written to a conversation's log.
+    ConversationEntry = "conversation/entry": conversation::EntryParams, "0.1";
+    /// Something shows that is not yet, or never, in the log.
+    ConversationLive = "conversation/live": conversation::LiveParams, "0.1";
+    /// This client was too slow and has missed something: subscribe again with the last cursor.
+    ConversationGap = "conversation/gap": conversation::GapParams, "0.1";
+    /// How far a long operation of this client has come.
+    ServerProgress = "server/progress": server::ProgressParams, "0.1";
+    /// The server is about to stop.
+    ServerStopping = "server/stopping": server::StoppingParams, "0.1";
+}
+
+fn read_params<P: DeserializeOwned>(method: &str, text: &str) -> Result<P, RpcError> {
+    serde_json::from_str(text).map_err(|error| {
+        RpcError::new(
+            ErrorCode::InvalidParams,
+            format!("params of {method}: {error}"),
+        )
+    })
+}
+
+fn unknown_method(method: &str) -> RpcError {
+    let shown: String = method.chars().take(80).collect();
+    let message = format!("there is no method {shown:?}: see docs/protocol.md for all of them");
+    RpcError::new(ErrorCode::MethodNotFound, message)
+}

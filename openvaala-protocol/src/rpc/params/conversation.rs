@@ -1,0 +1,211 @@
+//! `conversation/…`.
+
+use serde::{Deserialize, Serialize};
+
+use crate::conversation::{Conversation, ModelRef, Session, Turn, WorkLocation};
+use crate::event::{Entry, Live, PartialItem, ResumeCursor, Snapshot};
+use crate::id::ConversationId;
+
+/// Parameters of `conversation/create`.
+#[derive(Clone, Debug, Default, Deserialize, Eq, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema, ts_rs::TS))]
+#[cfg_attr(
+    feature = "schema",
+    schemars(rename = "ConversationCreateParams"),
+    ts(rename = "ConversationCreateParams", optional_fields = nullable)
+)]
+#[serde(default, deny_unknown_fields)]
+pub struct CreateParams {
+    /// Where its tools run; empty means the local executor in the server's own working directory.
+    #[cfg_attr(feature = "schema", ts(as = "Option<_>", optional))]
+    pub executors: Vec<WorkLocation>,
+    /// The model to ask; `None` means the configured default.
+    pub model: Option<ModelRef>,
+}
+
+/// Result of `conversation/create`.
+#[derive(Clone, Debug, Deserialize, Eq, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema, ts_rs::TS))]
+#[cfg_attr(
+    feature = "schema",
+    schemars(rename = "ConversationCreateResult"),
+    ts(rename = "ConversationCreateResult")
+)]
+pub struct CreateResult {
+    /// The new conversation.
+    pub conversation: Conversation,
+    /// Its root session.
+    pub session: Session,
+}
+
+/// Parameters of `conversation/list`.
+#[derive(Clone, Debug, Default, Deserialize, Eq, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema, ts_rs::TS))]
+#[cfg_attr(
+    feature = "schema",
+    schemars(rename = "ConversationListParams"),
+    ts(rename = "ConversationListParams", optional_fields = nullable)
+)]
+#[serde(default, deny_unknown_fields)]
+pub struct ListParams {
+    /// Where the last page ended; `None` begins with the last used.
+    pub cursor: Option<String>,
+    /// How many to give: 1 to 1,000, default 50.
+    pub limit: Option<u32>,
+}
+
+/// Result of `conversation/list`.
+#[derive(Clone, Debug, Deserialize, Eq, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema, ts_rs::TS))]
+#[cfg_attr(
+    feature = "schema",
+    schemars(rename = "ConversationListResult"),
+    ts(rename = "ConversationListResult")
+)]
+pub struct ListResult {
+    /// The conversations, the last used first.
+    pub conversations: Vec<Conversation>,
+    /// Where the next page begins; `None` at the end.
+    pub next: Option<String>,
+}
+
+/// Parameters of `conversation/get`.
+#[derive(Clone, Debug, Deserialize, Eq, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema, ts_rs::TS))]
+#[cfg_attr(
+    feature = "schema",
+    schemars(rename = "ConversationGetParams"),
+    ts(rename = "ConversationGetParams")
+)]
+#[serde(deny_unknown_fields)]
+pub struct GetParams {
+    /// Which conversation.
+    pub conversation_id: ConversationId,
+}
+
+/// Result of `conversation/get`.
+#[derive(Clone, Debug, Deserialize, Eq, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema, ts_rs::TS))]
+#[cfg_attr(
+    feature = "schema",
+    schemars(rename = "ConversationGetResult"),
+    ts(rename = "ConversationGetResult")
+)]
+pub struct GetResult {
+    /// The conversation.
+    pub conversation: Conversation,
+    /// Its sessions, the root first.
+    pub sessions: Vec<Session>,
+    /// Its turns, oldest first.
+    pub turns: Vec<Turn>,
+}
+
+/// Parameters of `conversation/subscribe`.
+#[derive(Clone, Debug, Deserialize, Eq, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema, ts_rs::TS))]
+#[cfg_attr(
+    feature = "schema",
+    schemars(rename = "ConversationSubscribeParams"),
+    ts(rename = "ConversationSubscribeParams", optional_fields = nullable)
+)]
+#[serde(deny_unknown_fields)]
+pub struct SubscribeParams {
+    /// Which conversation.
+    pub conversation_id: ConversationId,
+    /// The last cursor that this client has seen of it.
+    #[serde(default)]
+    pub cursor: Option<ResumeCursor>,
+}
+
+/// Result of `conversation/subscribe`.
+#[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema, ts_rs::TS))]
+#[cfg_attr(
+    feature = "schema",
+    schemars(rename = "ConversationSubscribeResult"),
+    ts(rename = "ConversationSubscribeResult")
+)]
+pub struct SubscribeResult {
+    /// What there is, for a client that begins or has missed too much.
+    pub snapshot: Option<Snapshot>,
+    /// Exactly what came after the given cursor, for one that comes back.
+    pub entries: Vec<Entry>,
+    /// What is still growing, by `pos`: the texts so far.
+    pub partials: Vec<PartialItem>,
+    /// Up to where `snapshot` or `entries` go.
+    pub cursor: ResumeCursor,
+}
+
+/// Parameters of `conversation/unsubscribe`.
+#[derive(Clone, Debug, Deserialize, Eq, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema, ts_rs::TS))]
+#[cfg_attr(
+    feature = "schema",
+    schemars(rename = "ConversationUnsubscribeParams"),
+    ts(rename = "ConversationUnsubscribeParams")
+)]
+#[serde(deny_unknown_fields)]
+pub struct UnsubscribeParams {
+    /// Which conversation.
+    pub conversation_id: ConversationId,
+}
+
+/// Result of `conversation/unsubscribe`.
+#[derive(Clone, Debug, Default, Deserialize, Eq, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema, ts_rs::TS))]
+#[cfg_attr(
+    feature = "schema",
+    schemars(rename = "ConversationUnsubscribeResult"),
+    ts(rename = "ConversationUnsubscribeResult")
+)]
+pub struct UnsubscribeResult {
+    /// Whether there was a subscription.
+    pub was_subscribed: bool,
+}
+
+/// Parameters of `conversation/entry`.
+#[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema, ts_rs::TS))]
+#[cfg_attr(
+    feature = "schema",
+    schemars(rename = "ConversationEntryParams"),
+    ts(rename = "ConversationEntryParams")
+)]
+pub struct EntryParams {
+    /// Which conversation.
+    pub conversation_id: ConversationId,
+    /// What was written.
+    pub entry: Entry,
+    /// Up to where this client has now seen the conversation.
+    pub cursor: ResumeCursor,
+}
+
+/// Parameters of `conversation/live`.
+#[derive(Clone, Debug, Deserialize, Eq, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema, ts_rs::TS))]
+#[cfg_attr(
+    feature = "schema",
+    schemars(rename = "ConversationLiveParams"),
+    ts(rename = "ConversationLiveParams")
+)]
+pub struct LiveParams {
+    /// Which conversation.
+    pub conversation_id: ConversationId,
+    /// What shows.
+    pub live: Live,
+}
+
+/// Parameters of `conversation/gap`.
+#[derive(Clone, Debug, Deserialize, Eq, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema, ts_rs::TS))]
+#[cfg_attr(
+    feature = "schema",
+    schemars(rename = "ConversationGapParams"),
+    ts(rename = "ConversationGapParams")
+)]
+pub struct GapParams {
+    /// Which conversation; the subscription to it has ended.
+    pub conversation_id: ConversationId,
+    /// Why.
+    pub reason: String,
+}

@@ -1,0 +1,9 @@
+//! Parameters and results of the methods, one module a resource.
+//!
+//! Unknown fields in parameters are refused (the protocol version is the same on both sides, so a field that is
+//! not known is a mistake); `initialize` alone takes any.
+
+pub mod conversation;
+pub mod provider;
+pub mod server;
+pub mod session;

@@ -1,0 +1,166 @@
+//! From a configuration to what conversations are run with.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use async_trait::async_trait;
+use futures::stream::BoxStream;
+use openvaala_core::dialect::demo::DemoProvider;
+use openvaala_core::dialect::http::{ClientOptions, HttpOptions, client};
+use openvaala_core::dialect::openai_chat::{OpenAiChat, OpenAiChatOptions};
+use openvaala_core::executor::Executor;
+use openvaala_core::executor::local::{LocalExecutor, LocalOptions};
+use openvaala_core::model::{ModelError, ModelErrorKind, ModelEvent, ModelRequest};
+use openvaala_core::{Definitions, ModelProvider};
+use openvaala_protocol::conversation::ModelRef;
+use openvaala_protocol::rpc::params::provider::Provider;
+
+use crate::config::{Config, DEMO, Key, ProviderConfig, ProviderKind};
+use crate::environment::Environment;
+use crate::error::ServerError;
+
+/// How long a server that a client started stays without work, unless configured.
+const IDLE_EXIT: Duration = Duration::from_secs(30 * 60);
+
+/// Everything that a configuration comes to.
+#[derive(Debug)]
+pub(crate) struct Assembled {
+    pub(crate) config: Config,
+    pub(crate) default_model: ModelRef,
+    pub(crate) providers: Vec<Provider>,
+    /// What answers while no real model is configured, and how to add one.
+    pub(crate) notice: Option<String>,
+    pub(crate) idle_exit: Duration,
+}
+
+/// Makes the definitions of a runtime from a configuration.
+pub(crate) fn assemble(
+    config: Config,
+    environment: &Environment,
+) -> Result<(Assembled, Definitions), ServerError> {
+    let mut definitions = Definitions { default_model: config.model(), ..Definitions::default() };
+    if let Some(limit) = config.step_limit {
+        definitions.step_limit = limit;
+    }
+    definitions.providers = providers(&config, environment)?;
+    let local: Arc<dyn Executor> = Arc::new(LocalExecutor::new(LocalOptions::new(
+        environment.for_children(&config.keys(), &config.environment_allow),
+    )));
+    definitions.executors.insert(local.id().clone(), local);
+    let default_model = config.model();
+    let assembled = Assembled {
+        notice: notice(&default_model),
+        providers: config.providers.values().map(listed).collect(),
+        idle_exit: config.idle_exit.unwrap_or(IDLE_EXIT),
+        default_model,
+        config,
+    };
+    Ok((assembled, definitions))
+}
+
+fn notice(model: &ModelRef) -> Option<String> {
+    (model.provider == DEMO).then(|| {
+        "No model is configured: a built-in demo script answers, which is no AI. \
+         Add a real model with `openvaala provider add`."
+            .to_owned()
+    })
+}
+
+fn listed(provider: &ProviderConfig) -> Provider {
+    let (dialect, base_url) = match &provider.kind {
+        ProviderKind::Demo => ("demo", None),
+        ProviderKind::OpenAiChat { base_url, .. } => ("openai_chat", Some(base_url.clone())),
+    };
+    Provider {
+        name: provider.name.clone(),
+        dialect: dialect.to_owned(),
+        base_url,
+        default_model: provider.default_model.clone(),
+        origin: provider.origin.clone(),
+    }
+}
+
+fn providers(
+    config: &Config,
+    environment: &Environment,
+) -> Result<BTreeMap<String, Arc<dyn ModelProvider>>, ServerError> {
+    let mut providers = BTreeMap::new();
+    let mut http = None;
+    for provider in config.providers.values() {
+        let failed = |source| ServerError::Provider {
+            name: provider.name.clone(),
+            origin: provider.origin.clone(),
+            source,
+        };
+        let made: Arc<dyn ModelProvider> = match &provider.kind {
+            ProviderKind::Demo => Arc::new(DemoProvider::new()),
+            ProviderKind::OpenAiChat { key: Key::Missing { variable }, .. } => {
+                Arc::new(KeylessProvider::new(provider, variable))
+            }
+            ProviderKind::OpenAiChat { base_url, key, headers, idle_timeout } => {
+                // One client for all, made only when one is needed: it reads the system's certificates.
+                let client = match &http {
+                    Some(client) => reqwest::Client::clone(client),
+                    None => {
+                        let made = client(proxy(environment)).map_err(failed)?;
+                        http.insert(made).clone()
+                    }
+                };
+                let mut options = HttpOptions::new(client, base_url);
+                if let Key::Given(key) | Key::FromVariable { key, .. } = key {
+                    options = options.with_api_key(key.clone());
+                }
+                for (name, value) in headers {
+                    options = options.with_header(name, value.clone());
+                }
+                if let Some(timeout) = idle_timeout {
+                    options = options.with_idle_timeout(*timeout);
+                }
+                Arc::new(OpenAiChat::new(OpenAiChatOptions::new(options)).map_err(failed)?)
+            }
+        };
+        providers.insert(provider.name.clone(), made);
+    }
+    Ok(providers)
+}
+
+/// The proxy that the environment names.
+fn proxy(environment: &Environment) -> ClientOptions {
+    let first = |names: &[&str]| names.iter().find_map(|name| environment.get(name)).map(str::to_owned);
+    let mut options = ClientOptions::default();
+    options.proxy = first(&["HTTPS_PROXY", "https_proxy", "ALL_PROXY", "all_proxy"]);
+    options.no_proxy = first(&["NO_PROXY", "no_proxy"]);
+    options
+}
+
+/// A provider whose key is not there: says so to whoever asks it.
+#[derive(Debug)]
+struct KeylessProvider {
+    message: String,
+}
+
+impl KeylessProvider {
+    fn new(provider: &ProviderConfig, variable: &str) -> Self {
+        let (name, origin) = (&provider.name, &provider.origin);
+        let message = format!(
+            "the provider {name:?} ({origin}) takes its key from the variable {variable}, which is not set where \
+             the server was started: set it, run `openvaala serve stop` and try again"
+        );
+        Self { message }
+    }
+}
+
+#[async_trait]
+impl ModelProvider for KeylessProvider {
+    async fn stream(
+        &self,
+        _: ModelRequest,
+    ) -> Result<BoxStream<'static, Result<ModelEvent, ModelError>>, ModelError> {
+        Err(ModelError::new(ModelErrorKind::Unauthorized, self.message.clone()))
+    }
+
+    fn account(&self) -> Option<&str> {
+        None
+    }
+}

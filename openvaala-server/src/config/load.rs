@@ -1,0 +1,245 @@
+//! Reads the configuration directory: all of it, or nothing.
+
+use std::collections::BTreeMap;
+use std::ffi::OsStr;
+use std::fs::{self, File};
+use std::io::{self, Read};
+use std::path::{Path, PathBuf};
+
+use serde::de::DeserializeOwned;
+
+use super::fault::{ConfigError, ConfigFault};
+use super::schema::{MainFile, OpenAiChatFile, ProviderHead, ProviderType, check_key};
+use super::{Config, DEMO, Key, ModelChoice, ProviderConfig, ProviderKind};
+use crate::environment::Environment;
+
+/// The largest file that is read.
+const MAX_FILE: u64 = 1 << 20;
+/// The deepest nesting that is read; no field of ours is deeper than three.
+const MAX_DEPTH: usize = 64;
+/// The file for everything but the providers.
+pub(super) const MAIN: &str = "openvaala.yaml";
+/// The directory with a file for each provider.
+pub(super) const PROVIDERS: &str = "providers";
+
+/// Reads every file; the error has the first fault of each broken one.
+pub(super) fn load(dir: &Path, environment: &Environment) -> Result<Config, ConfigError> {
+    let mut faults = Vec::new();
+    let main_path = dir.join(MAIN);
+    let main_text = read(&main_path).unwrap_or_else(|fault| {
+        faults.push(fault);
+        None
+    });
+    let main = main_text.as_deref().map(|text| parse::<MainFile>(&main_path, text));
+    let main = main.transpose().unwrap_or_else(|fault| {
+        faults.push(fault);
+        None
+    });
+    let mut warnings = Vec::new();
+    let mut providers = BTreeMap::new();
+    match provider_files(&dir.join(PROVIDERS)) {
+        Ok(files) => {
+            for path in files {
+                match load_provider(&path, environment) {
+                    Ok((provider, warning)) => {
+                        warnings.extend(warning);
+                        providers.insert(provider.name.clone(), provider);
+                    }
+                    Err(fault) => faults.push(fault),
+                }
+            }
+        }
+        Err(fault) => faults.push(fault),
+    }
+    let config = config(main.unwrap_or_default(), providers, warnings);
+    if faults.is_empty() { Ok(config) } else { Err(ConfigError::new(faults)) }
+}
+
+/// Says where in the directory's main file something is wrong that only shows when all is known.
+pub(super) fn main_fault(dir: &Path, field: &str, message: String) -> ConfigError {
+    let path = dir.join(MAIN);
+    let text = read(&path).ok().flatten().unwrap_or_default();
+    ConfigError::new(vec![ConfigFault::field(&path, &text, field, message)])
+}
+
+fn config(
+    main: MainFile,
+    providers: BTreeMap<String, ProviderConfig>,
+    warnings: Vec<String>,
+) -> Config {
+    Config {
+        listen: main.listen.map(|listen| listen.0),
+        default_model: main.default_model.map(|choice| ModelChoice {
+            provider: choice.provider,
+            model: choice.model.map(|model| model.0),
+            effort: choice.effort.map(|effort| effort.0),
+        }),
+        environment_allow: main.environment.allow,
+        step_limit: main.step_limit.map(|limit| limit.0),
+        idle_exit: main.idle_exit_seconds.map(|seconds| seconds.0),
+        providers,
+        warnings,
+    }
+}
+
+/// The files of the providers, by name; what is no YAML file or hidden is passed over.
+fn provider_files(dir: &Path) -> Result<Vec<PathBuf>, ConfigFault> {
+    let failed = |error: io::Error| ConfigFault::whole(dir.display().to_string(), error.to_string());
+    let entries = match fs::read_dir(dir) {
+        Ok(entries) => entries,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
+        Err(error) => return Err(failed(error)),
+    };
+    let mut files = Vec::new();
+    for entry in entries {
+        let path = entry.map_err(failed)?.path();
+        let hidden = path.file_name().is_none_or(|name| name.as_encoded_bytes().starts_with(b"."));
+        let extension = path.extension().and_then(OsStr::to_str);
+        if !hidden && matches!(extension, Some("yaml" | "yml")) {
+            files.push(path);
+        }
+    }
+    files.sort();
+    Ok(files)
+}
+
+fn load_provider(
+    path: &Path,
+    environment: &Environment,
+) -> Result<(ProviderConfig, Option<String>), ConfigFault> {
+    let whole = |message: String| ConfigFault::whole(path.display().to_string(), message);
+    if path.extension() != Some(OsStr::new("yaml")) {
+        return Err(whole("the name of a provider's file ends in .yaml: rename it".to_owned()));
+    }
+    let name = path.file_stem().and_then(OsStr::to_str).unwrap_or_default();
+    check_name(name).map_err(|message| whole(format!("{message}: rename the file")))?;
+    let text = read(path)?.ok_or_else(|| whole("it is gone".to_owned()))?;
+    match parse::<ProviderHead>(path, &text)?.kind {
+        ProviderType::OpenaiChat => {
+            let file = parse::<OpenAiChatFile>(path, &text)?;
+            openai_chat(path, &text, name, file, environment)
+        }
+    }
+}
+
+fn openai_chat(
+    path: &Path,
+    text: &str,
+    name: &str,
+    file: OpenAiChatFile,
+    environment: &Environment,
+) -> Result<(ProviderConfig, Option<String>), ConfigFault> {
+    let fault = |message: &str| ConfigFault::field(path, text, "api_key_env", message);
+    let mut warning = None;
+    let key = match (file.api_key, file.api_key_env) {
+        (Some(_), Some(_)) => {
+            return Err(fault("there is an `api_key` too: give only one of them"));
+        }
+        (Some(key), None) => Key::Given(key.0),
+        (None, Some(variable)) => {
+            let key = from_variable(variable.0, environment).map_err(|error| fault(&error))?;
+            if let Key::Missing { variable } = &key {
+                let message = format!(
+                    "the variable {variable} is not set where the server was started, so this provider \
+                     cannot be asked"
+                );
+                warning = Some(fault(&message).to_string());
+            }
+            key
+        }
+        (None, None) => Key::None,
+    };
+    let provider = ProviderConfig {
+        name: name.to_owned(),
+        default_model: file.default_model.0,
+        origin: format!("{PROVIDERS}/{name}.yaml"),
+        kind: ProviderKind::OpenAiChat {
+            base_url: file.base_url.0,
+            key,
+            headers: file.headers.0.into_iter().collect(),
+            idle_timeout: file.idle_timeout_seconds.map(|seconds| seconds.0),
+        },
+    };
+    Ok((provider, warning))
+}
+
+/// The key in a variable.
+pub(super) fn from_variable(variable: String, environment: &Environment) -> Result<Key, String> {
+    let Some(key) = environment.get(&variable) else { return Ok(Key::Missing { variable }) };
+    check_key(key).map_err(|error| format!("the variable {variable}: {error}"))?;
+    let key = openvaala_core::dialect::http::Secret::new(key);
+    Ok(Key::FromVariable { variable, key })
+}
+
+/// Why a text can be no provider's name.
+pub(super) fn check_name(name: &str) -> Result<(), String> {
+    let allowed = |b: u8| b.is_ascii_alphanumeric() || matches!(b, b'_' | b'-' | b'.');
+    if name == DEMO {
+        return Err(format!("the name {DEMO:?} belongs to the built-in script"));
+    }
+    if !(1..=64).contains(&name.len()) || !name.bytes().all(allowed) || name.starts_with('.') {
+        let shown: String = name.chars().take(80).collect();
+        return Err(format!("{shown:?} is no name of a provider: expected 1 to 64 of a-z A-Z 0-9 _ - ."));
+    }
+    Ok(())
+}
+
+/// Reads one value of a YAML text; a file with nothing in it reads as an empty mapping.
+fn parse<T: DeserializeOwned>(path: &Path, text: &str) -> Result<T, ConfigFault> {
+    check_depth(path, text)?;
+    let is_blank = |line: &str| {
+        let line = line.trim();
+        line.is_empty() || line.starts_with('#') || line == "---"
+    };
+    let text = if text.lines().all(is_blank) { "{}" } else { text };
+    serde_yaml::from_str(text).map_err(|error| ConfigFault::yaml(path, text, &error))
+}
+
+/// Refuses what would take the YAML reader long: it looks back over all open brackets at each token.
+fn check_depth(path: &Path, text: &str) -> Result<(), ConfigFault> {
+    let mut depth = 0_usize;
+    for (index, line) in text.lines().enumerate() {
+        let indicators = line.split_whitespace().take_while(|word| matches!(*word, "-" | "?"));
+        let mut deepest = indicators.count();
+        for byte in line.bytes() {
+            match byte {
+                b'[' | b'{' => depth += 1,
+                b']' | b'}' => depth = depth.saturating_sub(1),
+                _ => continue,
+            }
+            deepest = deepest.max(depth);
+        }
+        if deepest > MAX_DEPTH {
+            let mut fault = ConfigFault::whole(
+                path.display().to_string(),
+                format!("it is nested deeper than {MAX_DEPTH} levels"),
+            );
+            fault.place = Some((index + 1, 1));
+            return Err(fault);
+        }
+    }
+    Ok(())
+}
+
+/// The text of a file; `None` if there is none.
+fn read(path: &Path) -> Result<Option<String>, ConfigFault> {
+    let fault = |message: String| ConfigFault::whole(path.display().to_string(), message);
+    let failed = |error: io::Error| fault(format!("it cannot be read: {error}"));
+    let metadata = match fs::metadata(path) {
+        Ok(metadata) => metadata,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+        Err(error) => return Err(failed(error)),
+    };
+    // Opening a pipe would wait for somebody who writes to it.
+    if !metadata.is_file() {
+        return Err(fault("it is no plain file".to_owned()));
+    }
+    let mut bytes = Vec::new();
+    File::open(path).and_then(|file| file.take(MAX_FILE + 1).read_to_end(&mut bytes)).map_err(failed)?;
+    if bytes.len() as u64 > MAX_FILE {
+        return Err(fault(format!("it is larger than {} MiB", MAX_FILE >> 20)));
+    }
+    String::from_utf8(bytes)
+        .map(Some)
+        .map_err(|error| fault(format!("it is no UTF-8: {}", error.utf8_error())))
+}

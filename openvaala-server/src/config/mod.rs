@@ -1,0 +1,233 @@
+//! The configuration: a directory of YAML files, and what the environment offers besides.
+//!
+//! `openvaala.yaml` has everything but the providers, `providers/<name>.yaml` has one model provider each; all of it
+//! is optional. Loading checks every file: either all of it counts or nothing does.
+
+mod detect;
+mod fault;
+mod load;
+mod schema;
+mod write;
+
+use std::collections::BTreeMap;
+use std::net::SocketAddr;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use openvaala_core::dialect::http::Secret;
+use openvaala_protocol::conversation::ModelRef;
+
+pub use self::detect::LocalProbe;
+pub use self::fault::{ConfigError, ConfigFault};
+pub use self::write::{AddProviderError, NewKey, NewProvider};
+use crate::environment::{Environment, ProviderKeys};
+
+/// The name of the provider that is always there: a script, no AI.
+pub(crate) const DEMO: &str = "demo";
+
+/// A configuration directory; it need not exist.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub struct ConfigDir {
+    path: PathBuf,
+}
+
+impl ConfigDir {
+    /// The directory at that path.
+    pub fn new(path: impl Into<PathBuf>) -> Self {
+        Self { path: path.into() }
+    }
+
+    /// Where it is.
+    #[must_use]
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Reads and checks every file, without looking for providers elsewhere. Blocks for as long as the disk does.
+    ///
+    /// # Errors
+    /// The first fault of every broken file.
+    pub fn load(&self, environment: &Environment) -> Result<Config, ConfigError> {
+        let config = load::load(&self.path, environment)?;
+        let detected = detect::names(environment);
+        if let Some(choice) = &config.default_model
+            && !config.providers.contains_key(&choice.provider)
+            && !detected.contains(&choice.provider.as_str())
+            && choice.provider != DEMO
+        {
+            let known = config.providers.keys().map(String::as_str).chain(detected).chain([DEMO]);
+            let known: Vec<&str> = known.collect();
+            let name = &choice.provider;
+            let message = format!("there is no provider {name:?}; there are: {}", known.join(", "));
+            return Err(load::main_fault(&self.path, "default_model.provider", message));
+        }
+        Ok(config)
+    }
+
+    /// Adds a provider: writes `providers/<name>.yaml`, readable by its owner only.
+    ///
+    /// The whole configuration is loaded with the new file before this returns; if that fails everything is as it was
+    /// before. Blocks for as long as the disk does.
+    ///
+    /// # Errors
+    /// Names what is wrong with the new provider, or which file cannot be written.
+    pub fn add_provider(
+        &self,
+        provider: &NewProvider,
+        environment: &Environment,
+    ) -> Result<PathBuf, AddProviderError> {
+        write::add_provider(self, provider, environment)
+    }
+}
+
+/// A configuration whose files are all in order.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct Config {
+    /// Where to listen; `None` means 127.0.0.1:8790, or any free port if that is taken.
+    pub listen: Option<SocketAddr>,
+    /// The model that new conversations ask; `None` means the first provider's default.
+    pub default_model: Option<ModelChoice>,
+    /// Variables that children see although their names look like those of secrets.
+    pub environment_allow: Vec<String>,
+    /// How many model responses a turn may take; `None` means the runtime's own limit.
+    pub step_limit: Option<u32>,
+    /// How long a server that a client started stays without work; `None` means 30 minutes.
+    pub idle_exit: Option<Duration>,
+    /// The providers by name.
+    pub providers: BTreeMap<String, ProviderConfig>,
+    /// What is in order but will not work, in words.
+    pub warnings: Vec<String>,
+}
+
+/// A model that the configuration names.
+#[derive(Clone, Debug, Eq, PartialEq)]
+#[non_exhaustive]
+pub struct ModelChoice {
+    /// The provider's name.
+    pub provider: String,
+    /// The model; `None` means the provider's default.
+    pub model: Option<String>,
+    /// How hard it shall think, in the provider's words.
+    pub effort: Option<String>,
+}
+
+/// A model provider and where it comes from.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct ProviderConfig {
+    /// Its name.
+    pub name: String,
+    /// The model it is asked for by default.
+    pub default_model: String,
+    /// Where it comes from: `providers/x.yaml`, `environment: NAME`, `found at …` or `built in`.
+    pub origin: String,
+    /// What it speaks and how it is reached.
+    pub kind: ProviderKind,
+}
+
+/// What a provider speaks and how it is reached.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub enum ProviderKind {
+    /// The built-in script.
+    Demo,
+    /// OpenAI Chat Completions and what is compatible with it.
+    OpenAiChat {
+        /// Where its API begins.
+        base_url: String,
+        /// Its key.
+        key: Key,
+        /// More headers for every request.
+        headers: Vec<(String, Secret)>,
+        /// How long it may stay silent; `None` means the dialect's default.
+        idle_timeout: Option<Duration>,
+    },
+}
+
+/// The key of a provider.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub enum Key {
+    /// It wants none.
+    None,
+    /// It stands in its file.
+    Given(Secret),
+    /// It stands in a variable.
+    FromVariable {
+        /// The variable.
+        variable: String,
+        /// The key.
+        key: Secret,
+    },
+    /// It should stand in a variable that is not set.
+    Missing {
+        /// The variable.
+        variable: String,
+    },
+}
+
+impl Config {
+    /// Adds the providers that need no file: those whose key is in the environment, else a local model server that
+    /// `probe` finds, and always the built-in script.
+    ///
+    /// # Errors
+    /// Names a variable whose value cannot be used.
+    pub async fn with_detected(
+        mut self,
+        environment: &Environment,
+        probe: &LocalProbe,
+    ) -> Result<Self, ConfigError> {
+        let mut found = detect::from_environment(environment)?;
+        if self.providers.is_empty() && found.is_empty() && self.default_model.is_none() {
+            found.extend(probe.find().await);
+        }
+        // What comes first is the default if the configuration names none.
+        let first = self.providers.keys().next().or_else(|| found.first().map(|p| &p.name));
+        let first = first.map_or(DEMO, String::as_str).to_owned();
+        self.default_model.get_or_insert(ModelChoice { provider: first, model: None, effort: None });
+        found.push(ProviderConfig {
+            name: DEMO.to_owned(),
+            default_model: DEMO.to_owned(),
+            origin: "built in".to_owned(),
+            kind: ProviderKind::Demo,
+        });
+        for provider in found {
+            self.providers.entry(provider.name.clone()).or_insert(provider);
+        }
+        Ok(self)
+    }
+
+    /// The model that new conversations ask.
+    #[must_use]
+    pub fn model(&self) -> ModelRef {
+        let choice = self.default_model.clone().unwrap_or_else(|| ModelChoice {
+            provider: DEMO.to_owned(),
+            model: None,
+            effort: None,
+        });
+        let default = || self.providers.get(&choice.provider).map(|p| p.default_model.clone());
+        let model = choice.model.clone().or_else(default).unwrap_or_else(|| DEMO.to_owned());
+        ModelRef { provider: choice.provider, model, effort: choice.effort }
+    }
+
+    /// The keys of all providers.
+    #[must_use]
+    pub(crate) fn keys(&self) -> ProviderKeys {
+        let mut keys = ProviderKeys::default();
+        for provider in self.providers.values() {
+            let ProviderKind::OpenAiChat { key, headers, .. } = &provider.kind else { continue };
+            match key {
+                Key::None => {}
+                Key::Given(key) => keys.values.push(key.expose().to_owned()),
+                Key::FromVariable { variable, key } => {
+                    keys.names.push(variable.clone());
+                    keys.values.push(key.expose().to_owned());
+                }
+                Key::Missing { variable } => keys.names.push(variable.clone()),
+            }
+            keys.values.extend(headers.iter().map(|(_, value)| value.expose().to_owned()));
+        }
+        keys
+    }
+}

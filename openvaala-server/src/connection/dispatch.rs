@@ -1,0 +1,204 @@
+//! Takes the requests of one client: `initialize` first, then each in a task of its own.
+
+use std::panic::AssertUnwindSafe;
+use std::sync::Arc;
+use std::time::Duration;
+
+use futures::FutureExt;
+use openvaala_protocol::rpc::params::server::{InitializeParams, InitializeResult, Peer};
+use openvaala_protocol::rpc::{Call, ErrorCode, Method, Request, RequestId, RpcError, method};
+use openvaala_protocol::PROTOCOL_VERSION;
+use serde::Serialize;
+use serde_json::value::{RawValue, to_raw_value};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc};
+use tokio::task::JoinSet;
+use tokio::time::timeout;
+use tokio_util::task::AbortOnDropHandle;
+
+use super::outbox::{Gone, Outbox};
+use super::subscriptions::{self, SubscriptionRequest, What};
+use super::{refuse, respond};
+use crate::VERSION;
+use crate::context::Context;
+use crate::methods::{conversation, provider, server, session};
+
+/// How many requests of one client are worked on at once.
+const IN_FLIGHT: usize = 64;
+/// How long requests in flight have to be answered when the server closes.
+const LAST_ANSWERS: Duration = Duration::from_millis(500);
+
+/// The requests of one client.
+pub(super) struct Requests {
+    context: Context,
+    outbox: Outbox,
+    state: State,
+    in_flight: Arc<Semaphore>,
+    running: JoinSet<()>,
+    /// `None` once closed.
+    subscriptions: Option<mpsc::UnboundedSender<SubscriptionRequest>>,
+    subscriptions_task: AbortOnDropHandle<()>,
+}
+
+/// What a client may ask for.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+enum State {
+    /// Only `initialize`.
+    New,
+    /// Anything.
+    Ready,
+    /// Only `server/shutdown`: it speaks another version.
+    Mismatched,
+}
+
+impl Requests {
+    pub(super) fn new(context: Context, outbox: Outbox) -> Self {
+        // Bounded by the requests in flight.
+        let (subscriptions, requests) = mpsc::unbounded_channel();
+        let task = tokio::spawn(subscriptions::run(context.clone(), outbox.clone(), requests));
+        Self {
+            context,
+            outbox,
+            state: State::New,
+            in_flight: Arc::new(Semaphore::new(IN_FLIGHT)),
+            running: JoinSet::new(),
+            subscriptions: Some(subscriptions),
+            subscriptions_task: AbortOnDropHandle::new(task),
+        }
+    }
+
+    /// Waits until a request is done with; for ever while there is none. Cancel safe.
+    pub(super) async fn finished(&mut self) {
+        if self.running.is_empty() {
+            return std::future::pending().await;
+        }
+        self.running.join_next().await;
+    }
+
+    /// Waits for the last answers and the last words of the subscriptions; requests that take longer are dropped.
+    pub(super) async fn close(&mut self) {
+        self.subscriptions = None;
+        let answered = async { while self.running.join_next().await.is_some() {} };
+        // With the runtime stopped they all end soon.
+        let _ = timeout(LAST_ANSWERS, answered).await;
+        self.running.shutdown().await;
+        // It has ended, or has failed and has no last words.
+        let _ = (&mut self.subscriptions_task).await;
+    }
+
+    /// Takes a request: answers it, or begins to work on it.
+    pub(super) async fn take(&mut self, request: Request) -> Result<(), Gone> {
+        let Request { id, method, params } = request;
+        if let Err(error) = self.check(&method) {
+            return refuse(&self.outbox, Some(id), error).await;
+        }
+        let call = match Call::parse(&method, params.as_deref()) {
+            Ok(Call::Initialize(params)) => {
+                let result = self.initialize(params);
+                return respond(&self.outbox, id, result).await;
+            }
+            Ok(call) => call,
+            Err(error) => return refuse(&self.outbox, Some(id), error).await,
+        };
+        match Arc::clone(&self.in_flight).try_acquire_owned() {
+            Ok(permit) => self.begin(id, call, permit),
+            Err(_) => {
+                let message = format!("{IN_FLIGHT} requests of this client are worked on: wait for some of them");
+                let error = RpcError::new(ErrorCode::Overloaded, message);
+                return refuse(&self.outbox, Some(id), error).await;
+            }
+        }
+        Ok(())
+    }
+
+    /// Whether the client may call that now.
+    fn check(&self, method: &str) -> Result<(), RpcError> {
+        let is_initialize = method == method::Initialize::NAME;
+        let is_shutdown = method == method::ServerShutdown::NAME;
+        let message = match self.state {
+            State::New if !is_initialize => "send `initialize` first",
+            State::Ready if is_initialize => "this connection is initialized already",
+            State::Mismatched if !is_shutdown => {
+                "after a version mismatch only `server/shutdown` works: run `openvaala serve stop` and retry"
+            }
+            State::New | State::Ready | State::Mismatched => return Ok(()),
+        };
+        Err(RpcError::new(ErrorCode::InvalidRequest, message))
+    }
+
+    fn initialize(&mut self, params: InitializeParams) -> Result<InitializeResult, RpcError> {
+        let (name, version) = (&params.client.name, &params.client.version);
+        tracing::debug!(?name, ?version, "a client says who it is");
+        if params.protocol_version != PROTOCOL_VERSION {
+            self.state = State::Mismatched;
+            return Err(RpcError::version_mismatch(&params.protocol_version));
+        }
+        self.state = State::Ready;
+        let assembled = self.context.assembled();
+        Ok(InitializeResult {
+            protocol_version: PROTOCOL_VERSION.to_owned(),
+            server: Peer { name: "openvaala-server".to_owned(), version: VERSION.to_owned() },
+            default_model: assembled.default_model.clone(),
+            notice: assembled.notice.clone(),
+        })
+    }
+
+    fn begin(&mut self, id: RequestId, call: Call, permit: OwnedSemaphorePermit) {
+        let what = match call {
+            Call::ConversationSubscribe(params) => What::Subscribe(params),
+            Call::ConversationUnsubscribe(params) => What::Unsubscribe(params),
+            call => {
+                let work = work(self.context.clone(), self.outbox.clone(), id, call);
+                self.running.spawn(async move {
+                    // A client that is gone needs no answer.
+                    let _ = work.await;
+                    drop(permit);
+                });
+                return;
+            }
+        };
+        if let Some(subscriptions) = &self.subscriptions {
+            // Its task ends early only when the client is gone.
+            let _ = subscriptions.send(SubscriptionRequest { id, what, _in_flight: permit });
+        }
+    }
+}
+
+/// Works on a request and answers it, whatever happens.
+async fn work(context: Context, outbox: Outbox, id: RequestId, call: Call) -> Result<(), Gone> {
+    let work = AssertUnwindSafe(perform(&context, &outbox, call));
+    let result = work.catch_unwind().await.unwrap_or_else(|_| {
+        let message = "the server met a fault while it worked on this; its log has more";
+        Err(RpcError::new(ErrorCode::Runtime, message))
+    });
+    respond(&outbox, id, result).await?;
+    Ok(())
+}
+
+/// The table of methods, as far as they are no matter of the connection itself.
+async fn perform(
+    context: &Context,
+    outbox: &Outbox,
+    call: Call,
+) -> Result<Box<RawValue>, RpcError> {
+    match call {
+        Call::ServerStatus(_) => raw(server::status(context).await?),
+        Call::ServerShutdown(_) => raw(server::shutdown(context).await),
+        Call::ServerReload(_) => raw(server::reload(context).await?),
+        Call::ServerReindex(_) => raw(server::reindex(context, outbox).await?),
+        Call::ConversationCreate(params) => raw(conversation::create(context, params).await?),
+        Call::ConversationList(params) => raw(conversation::list(context, params).await?),
+        Call::ConversationGet(params) => raw(conversation::get(context, params).await?),
+        Call::SessionSend(params) => raw(session::send(context, params).await?),
+        Call::SessionInterrupt(params) => raw(session::interrupt(context, params).await?),
+        Call::SessionItems(params) => raw(session::items(context, params).await?),
+        Call::SessionBlob(params) => raw(session::blob(context, params).await?),
+        Call::ProviderList(_) => raw(provider::list(context)),
+        Call::ProviderTest(params) => raw(provider::test(context, params).await?),
+        // The connection itself takes the other three before it comes here.
+        _ => Err(RpcError::new(ErrorCode::MethodNotFound, "this server does not have that method")),
+    }
+}
+
+fn raw(result: impl Serialize) -> Result<Box<RawValue>, RpcError> {
+    to_raw_value(&result).map_err(|error| RpcError::new(ErrorCode::Runtime, error.to_string()))
+}

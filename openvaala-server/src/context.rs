@@ -1,0 +1,72 @@
+//! What every connection and every method can reach.
+
+use std::net::SocketAddr;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use openvaala_core::Runtime;
+use openvaala_protocol::rpc::RpcError;
+use openvaala_protocol::rpc::params::server::ReloadResult;
+use openvaala_protocol::time::Timestamp;
+use tokio::sync::{mpsc, oneshot, watch};
+
+use crate::assemble::Assembled;
+
+/// What every connection and every method can reach; clones share it.
+#[derive(Clone, Debug)]
+pub(crate) struct Context {
+    pub(crate) runtime: Runtime,
+    pub(crate) assembled: watch::Receiver<Arc<Assembled>>,
+    pub(crate) facts: Arc<Facts>,
+    pub(crate) phase: watch::Receiver<Phase>,
+    pub(crate) commands: mpsc::Sender<Command>,
+    pub(crate) reloads: mpsc::Sender<ReloadReply>,
+}
+
+impl Context {
+    /// The configuration as it counts now.
+    pub(crate) fn assembled(&self) -> Arc<Assembled> {
+        Arc::clone(&self.assembled.borrow())
+    }
+}
+
+/// What is known of a server from its start on.
+#[derive(Debug)]
+pub(crate) struct Facts {
+    pub(crate) pid: u32,
+    pub(crate) address: SocketAddr,
+    pub(crate) data_dir: PathBuf,
+    pub(crate) working_dir: PathBuf,
+    pub(crate) started_at: Timestamp,
+}
+
+/// How far a server is in its life.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub(crate) enum Phase {
+    /// It serves.
+    Serving,
+    /// It writes down what runs; clients stay connected and see it.
+    Stopping {
+        /// Why it stops.
+        reason: String,
+    },
+    /// It closes its connections.
+    Closing,
+}
+
+/// What connections tell the server's loop.
+#[derive(Debug)]
+pub(crate) enum Command {
+    /// The connection of this task belongs to a client that holds the token.
+    Admitted(tokio::task::Id),
+    /// How many clients are there?
+    Clients(oneshot::Sender<usize>),
+    /// End.
+    Stop {
+        /// Why.
+        reason: String,
+    },
+}
+
+/// Who asked for a reload.
+pub(crate) type ReloadReply = oneshot::Sender<Result<ReloadResult, RpcError>>;

@@ -1,0 +1,58 @@
+//! `conversation/…`, except for subscriptions, which belong to a connection.
+
+use openvaala_core::{ListConversations, NewConversation};
+use openvaala_protocol::conversation::WorkLocation;
+use openvaala_protocol::id::ExecutorId;
+use openvaala_protocol::rpc::params::conversation::{
+    CreateParams, CreateResult, GetParams, GetResult, ListParams, ListResult,
+};
+use openvaala_protocol::rpc::{ErrorCode, RpcError};
+
+use super::error::rpc_error;
+use crate::context::Context;
+
+/// How many conversations a page has if nobody says otherwise.
+const PAGE: u32 = 50;
+/// The most that a page may have.
+const MAX_PAGE: u32 = 1_000;
+
+pub(crate) async fn create(
+    context: &Context,
+    params: CreateParams,
+) -> Result<CreateResult, RpcError> {
+    let CreateParams { mut executors, model } = params;
+    if executors.is_empty() {
+        let root = context.facts.working_dir.to_string_lossy().into_owned();
+        executors.push(WorkLocation { executor: ExecutorId::local(), root });
+    }
+    let new = NewConversation::new(executors, model);
+    let conversation = context.runtime.create(new).await.map_err(|error| rpc_error(&error))?;
+    let details = conversation.details().await.map_err(|error| rpc_error(&error))?;
+    let session = details.sessions.into_iter().next().ok_or_else(|| {
+        RpcError::new(ErrorCode::Runtime, "the new conversation has no session")
+    })?;
+    Ok(CreateResult { conversation: details.conversation, session })
+}
+
+pub(crate) async fn list(context: &Context, params: ListParams) -> Result<ListResult, RpcError> {
+    let limit = page_limit(params.limit, PAGE, MAX_PAGE);
+    let options = ListConversations { cursor: params.cursor, limit };
+    let page = context.runtime.list(options).await.map_err(|error| rpc_error(&error))?;
+    Ok(ListResult { conversations: page.conversations, next: page.next })
+}
+
+pub(crate) async fn get(context: &Context, params: GetParams) -> Result<GetResult, RpcError> {
+    let opened = context.runtime.open(params.conversation_id).await;
+    let conversation = opened.map_err(|error| rpc_error(&error))?;
+    let details = conversation.details().await.map_err(|error| rpc_error(&error))?;
+    Ok(GetResult {
+        conversation: details.conversation,
+        sessions: details.sessions,
+        turns: details.turns,
+    })
+}
+
+/// How many a page shall have: at least one, at most `most`.
+pub(super) fn page_limit(asked: Option<u32>, default: u32, most: u32) -> usize {
+    usize::try_from(asked.unwrap_or(default).clamp(1, most)).unwrap_or(usize::MAX)
+}

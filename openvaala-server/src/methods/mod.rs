@@ -1,0 +1,7 @@
+//! What the methods do: parameters in, a call of the runtime, a result out. One module a resource.
+
+pub(crate) mod conversation;
+pub(crate) mod error;
+pub(crate) mod provider;
+pub(crate) mod server;
+pub(crate) mod session;

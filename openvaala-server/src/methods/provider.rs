@@ -1,0 +1,66 @@
+//! `provider/…`.
+
+use std::time::Duration;
+
+use futures::StreamExt;
+use openvaala_core::model::{Message, ModelError, ModelEvent, ModelRequest};
+use openvaala_core::{ModelProvider, RuntimeError};
+use openvaala_protocol::content::Content;
+use openvaala_protocol::rpc::RpcError;
+use openvaala_protocol::rpc::params::provider::{ListResult, TestParams, TestResult};
+use tokio::time::{Instant, timeout};
+
+use super::error::{rpc_error, with_causes};
+use crate::context::Context;
+
+/// How long a provider has to say one word.
+const LIMIT: Duration = Duration::from_secs(30);
+/// How much of the answer is shown.
+const SHOWN: usize = 200;
+
+pub(crate) fn list(context: &Context) -> ListResult {
+    let assembled = context.assembled();
+    ListResult {
+        providers: assembled.providers.clone(),
+        default_model: assembled.default_model.clone(),
+    }
+}
+
+pub(crate) async fn test(context: &Context, params: TestParams) -> Result<TestResult, RpcError> {
+    let definitions = context.runtime.definitions();
+    let assembled = context.assembled();
+    let configured = assembled.providers.iter().find(|provider| provider.name == params.name);
+    let (Some(provider), Some(configured)) = (definitions.providers.get(&params.name), configured)
+    else {
+        let known = definitions.providers.keys().cloned().collect();
+        return Err(rpc_error(&RuntimeError::UnknownProvider { name: params.name, known }));
+    };
+    let model = params.model.unwrap_or_else(|| configured.default_model.clone());
+    let started = Instant::now();
+    let answer = timeout(LIMIT, ask(provider.as_ref(), model)).await;
+    let millis = u64::try_from(started.elapsed().as_millis()).unwrap_or(u64::MAX);
+    let (ok, message) = match answer {
+        Ok(Ok(text)) => (true, text),
+        Ok(Err(error)) => (false, with_causes(&error)),
+        Err(_) => (false, format!("no whole answer within {} seconds", LIMIT.as_secs())),
+    };
+    Ok(TestResult { ok, message, millis })
+}
+
+/// Asks for a word and gives the beginning of what comes.
+async fn ask(provider: &dyn ModelProvider, model: String) -> Result<String, ModelError> {
+    let mut request = ModelRequest::default();
+    request.model = model;
+    request.messages = vec![Message::User(vec![Content::text("Say OK")])];
+    let mut events = provider.stream(request).await?;
+    let mut text = String::new();
+    while let Some(event) = events.next().await {
+        if let ModelEvent::Delta { text: delta, .. } = event?
+            && text.len() < 4 * SHOWN
+        {
+            text.push_str(&delta);
+        }
+    }
+    let shown: String = text.trim().chars().take(SHOWN).collect();
+    Ok(if shown.is_empty() { "(an empty answer)".to_owned() } else { shown })
+}

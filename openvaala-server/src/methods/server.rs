@@ -1,0 +1,94 @@
+//! `server/…`.
+
+use std::time::Duration;
+
+use openvaala_core::Progress;
+use openvaala_protocol::rpc::params::server::{
+    ProgressParams, ReindexResult, ReloadResult, ShutdownResult, StatusResult,
+};
+use openvaala_protocol::rpc::{ErrorCode, Method, Notice, RpcError, method};
+use tokio::sync::{mpsc, oneshot};
+use tokio::time::Instant;
+
+use super::error::rpc_error;
+use crate::VERSION;
+use crate::connection::Outbox;
+use crate::context::{Command, Context};
+use crate::process::memory::resident;
+
+/// The shortest time between two notifications about progress.
+const PROGRESS_PAUSE: Duration = Duration::from_millis(100);
+
+pub(crate) async fn status(context: &Context) -> Result<StatusResult, RpcError> {
+    let status = context.runtime.status().await.map_err(|error| rpc_error(&error))?;
+    let (reply, clients) = oneshot::channel();
+    context.commands.send(Command::Clients(reply)).await.map_err(|_| stopped())?;
+    let clients = clients.await.map_err(|_| stopped())?;
+    let (facts, assembled) = (&context.facts, context.assembled());
+    let mut degraded = status.degraded;
+    degraded.extend(assembled.config.warnings.iter().cloned());
+    Ok(StatusResult {
+        version: VERSION.to_owned(),
+        pid: facts.pid,
+        address: facts.address.to_string(),
+        data_dir: facts.data_dir.display().to_string(),
+        started_at: facts.started_at,
+        open_conversations: count(status.open_conversations),
+        running_turns: count(status.running_turns),
+        clients: count(clients),
+        memory_bytes: resident(),
+        default_model: assembled.default_model.clone(),
+        degraded,
+    })
+}
+
+/// Begins to stop; the answer still goes out.
+pub(crate) async fn shutdown(context: &Context) -> ShutdownResult {
+    let reason = "a client asked for it".to_owned();
+    // If the loop is gone it stops already.
+    let _ = context.commands.send(Command::Stop { reason }).await;
+    ShutdownResult { pid: context.facts.pid }
+}
+
+pub(crate) async fn reload(context: &Context) -> Result<ReloadResult, RpcError> {
+    let (reply, result) = oneshot::channel();
+    context.reloads.send(reply).await.map_err(|_| stopped())?;
+    result.await.map_err(|_| stopped())?
+}
+
+pub(crate) async fn reindex(
+    context: &Context,
+    outbox: &Outbox,
+) -> Result<ReindexResult, RpcError> {
+    let (progress, told) = mpsc::channel(64);
+    let (report, ()) = tokio::join!(context.runtime.reindex(progress), tell(told, outbox));
+    let report = report.map_err(|error| rpc_error(&error))?;
+    Ok(ReindexResult { conversations: report.conversations, damaged: report.damaged })
+}
+
+/// Tells the client how far it is: now and then, and always when it is done.
+async fn tell(mut told: mpsc::Receiver<Progress>, outbox: &Outbox) {
+    let mut last: Option<Instant> = None;
+    while let Some(progress) = told.recv().await {
+        let is_due = last.is_none_or(|last| last.elapsed() >= PROGRESS_PAUSE);
+        if !is_due && progress.done < progress.total {
+            continue;
+        }
+        last = Some(Instant::now());
+        let notice = Notice::ServerProgress(ProgressParams {
+            method: method::ServerReindex::NAME.to_owned(),
+            done: progress.done,
+            total: progress.total,
+        });
+        // The index is made anew whether the client stays or not.
+        let _ = outbox.notify(&notice).await;
+    }
+}
+
+fn stopped() -> RpcError {
+    RpcError::new(ErrorCode::Runtime, "the server is stopping")
+}
+
+fn count(number: usize) -> u32 {
+    u32::try_from(number).unwrap_or(u32::MAX)
+}

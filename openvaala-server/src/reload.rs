@@ -1,0 +1,79 @@
+//! Loads the configuration: at the start, and anew while the server runs.
+
+use std::net::SocketAddr;
+use std::sync::Arc;
+
+use openvaala_core::Runtime;
+use openvaala_protocol::rpc::params::server::ReloadResult;
+use openvaala_protocol::rpc::{ErrorCode, RpcError};
+use tokio::sync::{mpsc, watch};
+
+use crate::assemble::{Assembled, assemble};
+use crate::config::{Config, ConfigDir, ConfigError, LocalProbe};
+use crate::context::ReloadReply;
+use crate::environment::Environment;
+use crate::error::ServerError;
+use crate::methods::error::with_causes;
+
+/// Where a configuration comes from.
+#[derive(Clone, Debug)]
+pub(crate) struct Source {
+    pub(crate) dir: ConfigDir,
+    pub(crate) environment: Environment,
+    pub(crate) probe: LocalProbe,
+}
+
+impl Source {
+    /// Loads everything, or nothing.
+    pub(crate) async fn load(&self) -> Result<Config, ConfigError> {
+        let (dir, environment) = (self.dir.clone(), self.environment.clone());
+        let loaded = tokio::task::spawn_blocking(move || dir.load(&environment)).await;
+        let config = match loaded {
+            Ok(config) => config?,
+            Err(error) => return Err(ConfigError::fault(error)),
+        };
+        config.with_detected(&self.environment, &self.probe).await
+    }
+}
+
+/// The one owner of the configuration in force.
+pub(crate) struct Reloader {
+    pub(crate) source: Source,
+    pub(crate) runtime: Runtime,
+    pub(crate) assembled: watch::Sender<Arc<Assembled>>,
+    /// Where the server listens.
+    pub(crate) address: SocketAddr,
+}
+
+impl Reloader {
+    /// Takes requests to load anew, one after the other, until nobody can ask any more.
+    pub(crate) async fn run(self, mut requests: mpsc::Receiver<ReloadReply>) {
+        while let Some(reply) = requests.recv().await {
+            let result = self.reload().await.map_err(|error| {
+                let message = format!("{}; the configuration before stays in force", with_causes(&error));
+                RpcError::new(ErrorCode::Runtime, message)
+            });
+            match &result {
+                Ok(_) => tracing::info!("the configuration was loaded anew"),
+                Err(error) => tracing::warn!("{}", error.message),
+            }
+            // Whoever asked may have gone.
+            let _ = reply.send(result);
+        }
+    }
+
+    async fn reload(&self) -> Result<ReloadResult, ServerError> {
+        let config = self.source.load().await?;
+        let (assembled, definitions) = assemble(config, &self.source.environment)?;
+        let after_restart = match assembled.config.listen {
+            Some(listen) if listen != self.address => {
+                vec![format!("listen: {listen} (the server listens at {})", self.address)]
+            }
+            _ => Vec::new(),
+        };
+        let default_model = assembled.default_model.clone();
+        self.runtime.replace_definitions(definitions);
+        self.assembled.send_replace(Arc::new(assembled));
+        Ok(ReloadResult { default_model, after_restart })
+    }
+}

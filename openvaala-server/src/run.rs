@@ -1,0 +1,203 @@
+//! The server's loop: the one owner of its connections and of its end.
+
+use std::collections::VecDeque;
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::net::TcpStream;
+use tokio::sync::{mpsc, oneshot, watch};
+use tokio::task::{AbortHandle, Id, JoinError, JoinSet};
+use tokio::time::{Instant, sleep, sleep_until, timeout};
+
+use crate::connection;
+use crate::context::{Command, Context, Phase};
+use crate::http::{Acceptor, Gate};
+use crate::process::discovery::DiscoveryFile;
+use crate::process::signals::{Signals, Told};
+
+/// How many connections there may be.
+const MAX_CONNECTIONS: usize = 1_024;
+/// How many of them may be without proof; beyond that the oldest of these goes.
+const MAX_WAITING: usize = 64;
+/// How long what runs has to be written down at the end.
+const SHUTDOWN_LIMIT: Duration = Duration::from_secs(7);
+/// How long connections have to send their last words at the end.
+const CLOSE_LIMIT: Duration = Duration::from_secs(2);
+
+pub(crate) struct ServerLoop {
+    acceptor: Acceptor,
+    gate: Arc<Gate>,
+    context: Context,
+    commands: mpsc::Receiver<Command>,
+    phase: watch::Sender<Phase>,
+    signals: Signals,
+    discovery: DiscoveryFile,
+    connections: JoinSet<()>,
+    /// Connections that have not shown that they hold the token, the oldest first.
+    waiting: VecDeque<AbortHandle>,
+    /// Whether the server ends by itself.
+    ends_idle: bool,
+    /// Since when there is no client.
+    idle_since: Instant,
+}
+
+pub(crate) struct Parts {
+    pub(crate) acceptor: Acceptor,
+    pub(crate) gate: Gate,
+    pub(crate) context: Context,
+    pub(crate) commands: mpsc::Receiver<Command>,
+    pub(crate) phase: watch::Sender<Phase>,
+    pub(crate) signals: Signals,
+    pub(crate) discovery: DiscoveryFile,
+    pub(crate) ends_idle: bool,
+}
+
+impl ServerLoop {
+    pub(crate) fn new(parts: Parts) -> Self {
+        let Parts { acceptor, gate, context, commands, phase, signals, discovery, ends_idle } = parts;
+        Self {
+            acceptor,
+            gate: Arc::new(gate),
+            context,
+            commands,
+            phase,
+            signals,
+            discovery,
+            connections: JoinSet::new(),
+            waiting: VecDeque::new(),
+            ends_idle,
+            idle_since: Instant::now(),
+        }
+    }
+
+    /// Serves until somebody ends it.
+    pub(crate) async fn run(mut self) {
+        let reason = self.serve().await;
+        tracing::info!(%reason, "the server stops");
+        self.stop(reason).await;
+    }
+
+    async fn serve(&mut self) -> String {
+        loop {
+            let idle_end = self.idle_end();
+            tokio::select! {
+                (stream, peer) = self.acceptor.next() => self.accepted(stream, peer),
+                Some(ended) = self.connections.join_next_with_id() => self.ended(ended),
+                Some(command) = self.commands.recv() => match command {
+                    Command::Admitted(id) => self.waiting.retain(|waiting| waiting.id() != id),
+                    Command::Clients(reply) => {
+                        // Whoever asked may have gone.
+                        let _ = reply.send(self.clients());
+                    }
+                    Command::Stop { reason } => return reason,
+                },
+                told = self.signals.next() => match told {
+                    Told::End => return "the system asked for it".to_owned(),
+                    Told::Reload => self.reload(),
+                },
+                () = sleep_until(idle_end), if self.is_idle() => {
+                    if self.works().await {
+                        self.idle_since = Instant::now();
+                    } else {
+                        return "it had nothing to do".to_owned();
+                    }
+                }
+            }
+        }
+    }
+
+    fn accepted(&mut self, stream: TcpStream, peer: SocketAddr) {
+        if self.connections.len() >= MAX_CONNECTIONS {
+            tracing::warn!(%peer, "there are {MAX_CONNECTIONS} connections, one more was refused");
+            return;
+        }
+        if self.waiting.len() >= MAX_WAITING
+            && let Some(oldest) = self.waiting.pop_front()
+        {
+            tracing::warn!("{MAX_WAITING} connections wait to be let in, the oldest was ended");
+            oldest.abort();
+        }
+        let (gate, context) = (Arc::clone(&self.gate), self.context.clone());
+        let task = async move { connection::serve(stream, &gate, context).await };
+        self.waiting.push_back(self.connections.spawn(task));
+    }
+
+    fn ended(&mut self, ended: Result<(Id, ()), JoinError>) {
+        let id = match &ended {
+            Ok((id, ())) => *id,
+            Err(error) => error.id(),
+        };
+        self.waiting.retain(|waiting| waiting.id() != id);
+        if let Err(error) = ended
+            && error.is_panic()
+        {
+            tracing::error!(%error, "a connection ended with a fault");
+        }
+        self.idle_since = Instant::now();
+    }
+
+    fn clients(&self) -> usize {
+        self.connections.len().saturating_sub(self.waiting.len())
+    }
+
+    fn is_idle(&self) -> bool {
+        self.ends_idle && self.clients() == 0
+    }
+
+    fn idle_end(&self) -> Instant {
+        self.idle_since + self.context.assembled().idle_exit
+    }
+
+    /// Whether something is to be done although no client is there.
+    async fn works(&self) -> bool {
+        self.context.runtime.status().await.is_ok_and(|status| status.running_turns > 0)
+    }
+
+    fn reload(&self) {
+        let (reply, _) = oneshot::channel();
+        // The queue is full only if as many reloads are under way already.
+        if self.context.reloads.try_send(reply).is_err() {
+            tracing::warn!("the configuration is being loaded anew already");
+        }
+    }
+
+    /// Ends everything in order; a second signal cuts it short.
+    async fn stop(mut self, reason: String) {
+        self.phase.send_replace(Phase::Stopping { reason });
+        // From here on nobody is let in any more, and nobody waits for an answer of this loop.
+        drop(self.acceptor);
+        drop(self.commands);
+        let runtime = self.context.runtime.clone();
+        let mut cut_short = false;
+        tokio::select! {
+            ended = timeout(SHUTDOWN_LIMIT, runtime.shutdown()) => {
+                if ended.is_err() {
+                    tracing::error!("what runs could not be written down in time");
+                }
+            }
+            () = second_signal(&mut self.signals) => cut_short = true,
+        }
+        self.phase.send_replace(Phase::Closing);
+        if !cut_short {
+            let all_closed = async { while self.connections.join_next().await.is_some() {} };
+            tokio::select! {
+                // Those that are late are ended below.
+                _ = timeout(CLOSE_LIMIT, all_closed) => {}
+                () = second_signal(&mut self.signals) => cut_short = true,
+            }
+        }
+        let last = if cut_short { Duration::from_millis(200) } else { Duration::from_secs(1) };
+        // They end at their next await; one that computes for longer does not hold the end up.
+        let _ = timeout(last, self.connections.shutdown()).await;
+        self.discovery.remove();
+    }
+}
+
+async fn second_signal(signals: &mut Signals) {
+    while signals.next().await != Told::End {
+        // A reload makes no sense any more; the pause keeps a flood of them from spinning.
+        sleep(Duration::from_millis(10)).await;
+    }
+    tracing::warn!("the server was told to end a second time and ends at once");
+}

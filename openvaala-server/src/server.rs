@@ -1,0 +1,249 @@
+//! Puts a server together and starts it.
+
+use std::fs;
+use std::net::SocketAddr;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use openvaala_core::environment::{Clock, SystemClock};
+use openvaala_core::storage::Error as StorageError;
+use openvaala_core::{Runtime, RuntimeError};
+use openvaala_protocol::PROTOCOL_VERSION;
+use openvaala_protocol::handshake::Token;
+use tokio::net::TcpListener;
+use tokio::sync::{mpsc, watch};
+use tokio_util::task::AbortOnDropHandle;
+
+use crate::VERSION;
+use crate::assemble::assemble;
+use crate::config::{ConfigDir, LocalProbe};
+use crate::context::{Command, Context, Facts, Phase};
+use crate::environment::Environment;
+use crate::error::ServerError;
+use crate::files::create_private_dir;
+use crate::http::{Acceptor, DEFAULT_ADDRESS, Gate, Wanted, bind};
+use crate::process::discovery::{self, DiscoveryFile, Found};
+use crate::process::signals::Signals;
+use crate::reload::{Reloader, Source};
+use crate::run::{Parts, ServerLoop};
+
+/// What a server needs to know.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct ServerOptions {
+    /// The configuration directory; need not exist.
+    pub config_dir: PathBuf,
+    /// The data directory; made if it is missing.
+    pub data_dir: PathBuf,
+    /// Where the discovery file goes; made if it is missing.
+    pub state_dir: PathBuf,
+    /// Whether this is the data directory that clients look for if nobody names one. Default: yes.
+    pub is_default_data_dir: bool,
+    /// Where conversations work for which nobody names a folder. Default: `/`.
+    pub working_dir: PathBuf,
+    /// Where to listen, exactly; `None` leaves it to the configuration. Default: `None`.
+    pub listen: Option<SocketAddr>,
+    /// The variables that keys and children's environment are taken from. Default: none.
+    pub environment: Environment,
+    /// Where to look for model servers while nothing else is configured. Default: nowhere.
+    pub probe: LocalProbe,
+    /// Whether a client started it, so that it ends by itself when it has nothing to do. Default: no.
+    pub started_by_client: bool,
+    /// Whether SIGTERM and SIGINT end it and SIGHUP reloads its configuration. Default: no, since signals belong to the
+    /// whole process.
+    pub handle_signals: bool,
+}
+
+impl ServerOptions {
+    /// Options with those directories, all else at its default.
+    pub fn new(
+        config_dir: impl Into<PathBuf>,
+        data_dir: impl Into<PathBuf>,
+        state_dir: impl Into<PathBuf>,
+    ) -> Self {
+        Self {
+            config_dir: config_dir.into(),
+            data_dir: data_dir.into(),
+            state_dir: state_dir.into(),
+            is_default_data_dir: true,
+            working_dir: PathBuf::from("/"),
+            listen: None,
+            environment: Environment::default(),
+            probe: LocalProbe::nowhere(),
+            started_by_client: false,
+            handle_signals: false,
+        }
+    }
+
+    /// Takes keys, the environment of children and the places of local model servers from those variables.
+    #[must_use]
+    pub fn with_environment(mut self, environment: Environment) -> Self {
+        self.probe = LocalProbe::from_environment(&environment);
+        self.environment = environment;
+        self
+    }
+}
+
+/// A server that listens and can be found; it serves while [`run_until_stopped`](Self::run_until_stopped) runs.
+///
+/// Dropped without that it ends without order, and its discovery file stays.
+pub struct Server {
+    address: SocketAddr,
+    token: Token,
+    commands: mpsc::Sender<Command>,
+    server: ServerLoop,
+    reloader: AbortOnDropHandle<()>,
+}
+
+impl std::fmt::Debug for Server {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Server").field("address", &self.address).finish_non_exhaustive()
+    }
+}
+
+/// Ends a server from elsewhere in the process; clones end the same one.
+#[derive(Clone, Debug)]
+pub struct ServerHandle(mpsc::Sender<Command>);
+
+impl ServerHandle {
+    /// Tells the server to stop, in order; does not wait for its end. Does nothing if it has ended.
+    pub async fn stop(&self, reason: impl Into<String>) {
+        let _ = self.0.send(Command::Stop { reason: reason.into() }).await;
+    }
+}
+
+impl Server {
+    /// Loads the configuration, opens the data directory, listens, and tells clients where.
+    ///
+    /// Turns that an earlier server left running are written down as interrupted before this returns.
+    ///
+    /// # Errors
+    /// [`ServerError::Config`] with every broken file, [`ServerError::DataDirInUse`] if there is a server already,
+    /// and others as their names say.
+    pub async fn start(options: ServerOptions) -> Result<Self, ServerError> {
+        // Before anything that could be left half done.
+        let signals = if options.handle_signals {
+            Signals::listen().map_err(|source| ServerError::Signals { source })?
+        } else {
+            Signals::ignore()
+        };
+        let source = Source {
+            dir: ConfigDir::new(&options.config_dir),
+            environment: options.environment.clone(),
+            probe: options.probe.clone(),
+        };
+        let (assembled, definitions) = assemble(source.load().await?, &options.environment)?;
+        let data_dir = prepare_data_dir(&options.data_dir)?;
+        let path = discovery::prepare(&options.state_dir, &data_dir, options.is_default_data_dir)?;
+        let listener = bind(match (options.listen, assembled.config.listen) {
+            (Some(address), _) | (None, Some(address)) => Wanted::Exactly(address),
+            (None, None) => Wanted::Preferably(DEFAULT_ADDRESS),
+        })
+        .await?;
+        let address = local_address(&listener)?;
+        for warning in &assembled.config.warnings {
+            tracing::warn!("{warning}");
+        }
+        let builder = Runtime::builder().data_dir(&data_dir).announce(address.to_string());
+        let runtime = builder.definitions(definitions).build().await;
+        let runtime = runtime.map_err(|error| runtime_error(error, &data_dir))?;
+        let facts = Facts {
+            pid: std::process::id(),
+            address,
+            data_dir,
+            working_dir: options.working_dir,
+            started_at: SystemClock.now(),
+        };
+        let token = Token::generate()?;
+        let discovery = DiscoveryFile::write(found(&facts, token.clone(), path))?;
+        tracing::info!(%address, data_dir = %facts.data_dir.display(), "the server listens");
+
+        let (assembled_sender, assembled) = watch::channel(Arc::new(assembled));
+        let (phase_sender, phase) = watch::channel(Phase::Serving);
+        let (commands, inbox) = mpsc::channel(256);
+        let (reloads, reload_requests) = mpsc::channel(8);
+        let reloader =
+            Reloader { source, runtime: runtime.clone(), assembled: assembled_sender, address };
+        let reloader = AbortOnDropHandle::new(tokio::spawn(reloader.run(reload_requests)));
+        let facts = Arc::new(facts);
+        let context =
+            Context { runtime, assembled, facts, phase, commands: commands.clone(), reloads };
+        let server = ServerLoop::new(Parts {
+            acceptor: Acceptor::new(listener),
+            gate: Gate::new(token.clone(), address),
+            context,
+            commands: inbox,
+            phase: phase_sender,
+            signals,
+            discovery,
+            ends_idle: options.started_by_client,
+        });
+        Ok(Self { address, token, commands, server, reloader })
+    }
+
+    /// Where it listens.
+    #[must_use]
+    pub const fn address(&self) -> SocketAddr {
+        self.address
+    }
+
+    /// The secret that clients must hold.
+    #[must_use]
+    pub const fn token(&self) -> &Token {
+        &self.token
+    }
+
+    /// A handle to end it with.
+    #[must_use]
+    pub fn handle(&self) -> ServerHandle {
+        ServerHandle(self.commands.clone())
+    }
+
+    /// Serves until a client, a signal, a handle, or having nothing to do ends it.
+    ///
+    /// Then running turns are written down as interrupted, clients see it, and the data directory is given back: within
+    /// ten seconds, or one after a second signal.
+    pub async fn run_until_stopped(self) {
+        let Self { server, reloader, .. } = self;
+        server.run().await;
+        reloader.abort();
+        // It holds the runtime, and with it the lock of the data directory.
+        let _ = reloader.await;
+        tracing::info!("the server has ended");
+    }
+}
+
+fn prepare_data_dir(path: &Path) -> Result<PathBuf, ServerError> {
+    create_private_dir(path)
+        .and_then(|()| fs::canonicalize(path))
+        .map_err(|source| ServerError::Directory { path: path.to_owned(), source })
+}
+
+fn local_address(listener: &TcpListener) -> Result<SocketAddr, ServerError> {
+    let address = DEFAULT_ADDRESS;
+    listener.local_addr().map_err(|source| ServerError::Listen { address, source })
+}
+
+fn runtime_error(error: RuntimeError, data_dir: &Path) -> ServerError {
+    match error {
+        RuntimeError::Storage(StorageError::Locked { holder, .. }) => ServerError::DataDirInUse {
+            data_dir: data_dir.to_owned(),
+            pid: holder.as_ref().map(|holder| holder.pid),
+            address: holder.and_then(|holder| holder.address),
+        },
+        error => ServerError::Runtime(error),
+    }
+}
+
+fn found(facts: &Facts, token: Token, path: PathBuf) -> Found {
+    Found {
+        pid: facts.pid,
+        address: facts.address,
+        token,
+        data_dir: facts.data_dir.clone(),
+        version: VERSION.to_owned(),
+        protocol_version: PROTOCOL_VERSION.to_owned(),
+        started_at: facts.started_at,
+        path,
+    }
+}

@@ -1,0 +1,92 @@
+//! Deleting: a rename is the moment at which a stream or a path is gone, the rest is cleaning.
+
+use std::io;
+use std::path::{Path, PathBuf};
+
+use crate::error::{Error, Result};
+use crate::file::create::prune;
+use crate::file::layout::{Layout, present};
+use crate::log::{LogPath, StreamKey};
+
+/// What a deletion covers.
+#[derive(Clone, Debug)]
+pub(super) enum Target {
+    Path(LogPath),
+    Stream(StreamKey),
+}
+
+impl Target {
+    pub(super) fn covers(&self, key: &StreamKey) -> bool {
+        match self {
+            Self::Path(path) => path.contains(&key.path),
+            Self::Stream(stream) => stream == key,
+        }
+    }
+
+    /// Returns the path at or in which it is.
+    pub(super) fn path(&self) -> &LogPath {
+        match self {
+            Self::Path(path) => path,
+            Self::Stream(key) => &key.path,
+        }
+    }
+
+    pub(super) fn overlaps(&self, other: &Self) -> bool {
+        match (self, other) {
+            (Self::Path(one), Self::Path(two)) => one.contains(two) || two.contains(one),
+            (_, Self::Stream(key)) => self.covers(key),
+            (Self::Stream(key), _) => other.covers(key),
+        }
+    }
+}
+
+/// Deletes a stream or a subtree; returns whether it existed.
+pub(super) fn remove(layout: &Layout, target: &Target, trash: u64) -> Result<bool> {
+    let path = match target {
+        Target::Path(path) => layout.directory(path),
+        Target::Stream(key) => layout.file(key),
+    };
+    let failed = |source| Error::io("delete", &path, source);
+    let stamp = present(layout.fs.metadata(&path)).map_err(failed)?;
+    // Anything else of that name belongs to somebody else.
+    let is_dir = matches!(target, Target::Path(_));
+    if stamp.is_none_or(|stamp| stamp.is_dir != is_dir) {
+        return Ok(false);
+    }
+    let trash = layout.trash(trash);
+    let parent = path.parent().unwrap_or(&layout.root);
+    layout.fs.rename(&path, &trash).map_err(failed)?;
+    layout.fs.sync_dir(parent).map_err(failed)?;
+    layout.fs.sync_dir(&layout.root).map_err(failed)?;
+    let mut cleaned = layout.remove_all(&trash, is_dir);
+    if let Target::Stream(key) = target {
+        cleaned = cleaned.and_then(|()| remove_side_files(layout, key, parent));
+    }
+    if let Err(error) = cleaned {
+        tracing::warn!(path = %trash.display(), %error, "a deletion is not cleaned up yet; the next start does it");
+    }
+    prune(layout, parent);
+    Ok(true)
+}
+
+/// Finishes the deletions that a crash has interrupted.
+pub(super) fn finish(layout: &Layout, leftovers: &[(PathBuf, bool)]) {
+    let cleaned = leftovers
+        .iter()
+        .try_for_each(|(path, is_dir)| layout.remove_all(path, *is_dir));
+    if let Err(error) = cleaned {
+        tracing::warn!(root = %layout.root.display(), %error, "old deletions are not cleaned up yet; the next start tries again");
+    }
+}
+
+/// Removes the bytes that were cut from a stream: they are a part of what shall be gone.
+fn remove_side_files(layout: &Layout, key: &StreamKey, directory: &Path) -> io::Result<()> {
+    let prefix = format!("{}.torn-", key.stream);
+    for entry in layout.fs.list(directory)? {
+        let number = entry.name.strip_prefix(&prefix);
+        if number.is_some_and(|n| n.bytes().all(|byte| byte.is_ascii_digit())) {
+            layout.fs.unlink(&directory.join(entry.name))?;
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,162 @@
+//! Connections: opening, checking, moving a damaged file aside, and what SQLite's errors mean.
+
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+
+use rusqlite::{Connection, ErrorCode, OpenFlags};
+
+use crate::error::{Error, Result};
+use crate::sqlite::database::SqliteOptions;
+use crate::sqlite::schema;
+
+const READERS: usize = 2;
+const STATEMENTS: usize = 64;
+
+/// Opens the connection that writes and brings the schema up to date.
+pub(super) fn connect(options: &SqliteOptions) -> Result<Connection> {
+    let path = display_path(options);
+    if let Some(path) = &options.path {
+        create_private(path).map_err(|source| Error::io("create", path, source))?;
+    }
+    let prepare = || {
+        let mut connection = raw(options)?;
+        if options.path.is_some() {
+            connection.pragma_update(None, "journal_mode", "WAL")?;
+        }
+        let found = schema::prepare(&mut connection, &options.namespaces)?;
+        Ok((connection, found))
+    };
+    let (connection, found) = prepare().map_err(|source| error(path, source))?;
+    if found > schema::FORMAT {
+        return Err(Error::NewerFormat {
+            path: path.to_owned(),
+            found,
+            supported: schema::FORMAT,
+        });
+    }
+    Ok(connection)
+}
+
+/// Opens like [`connect`] and checks the whole file; a damaged one is moved aside first.
+pub(super) fn connect_or_replace(options: &SqliteOptions) -> Result<(Connection, Option<PathBuf>)> {
+    let checked = connect(options).and_then(|connection| {
+        check(&connection, display_path(options))?;
+        Ok(connection)
+    });
+    match (checked, &options.path) {
+        (Err(Error::Corrupt { .. }), Some(path)) => {
+            let aside = move_aside(path)?;
+            Ok((connect(options)?, Some(aside)))
+        }
+        (checked, _) => Ok((checked?, None)),
+    }
+}
+
+/// Opens the connections that only read; none for a database in memory.
+pub(super) fn readers(options: &SqliteOptions) -> Result<Vec<Connection>> {
+    let Some(path) = &options.path else {
+        return Ok(Vec::new());
+    };
+    let reader = || {
+        let connection = raw(options)?;
+        connection.pragma_update(None, "query_only", true)?;
+        Ok(connection)
+    };
+    (0..READERS)
+        .map(|_| reader().map_err(|source| error(path, source)))
+        .collect()
+}
+
+/// Says what an error of SQLite means for the caller.
+pub(super) fn error(path: &Path, source: rusqlite::Error) -> Error {
+    let path = path.to_owned();
+    match &source {
+        rusqlite::Error::SqliteFailure(failure, _) => match failure.code {
+            ErrorCode::DatabaseCorrupt | ErrorCode::NotADatabase => Error::Corrupt {
+                path,
+                source: source.into(),
+            },
+            ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked => Error::Busy { path },
+            ErrorCode::DiskFull => Error::StorageFull {
+                path,
+                source: io::Error::new(io::ErrorKind::StorageFull, source),
+            },
+            _ => Error::backend("sqlite", source),
+        },
+        // A value of a type or an encoding that was never written is damage.
+        rusqlite::Error::FromSqlConversionFailure(..)
+        | rusqlite::Error::InvalidColumnType(..)
+        | rusqlite::Error::IntegralValueOutOfRange(..)
+        | rusqlite::Error::Utf8Error(..) => Error::Corrupt {
+            path,
+            source: source.into(),
+        },
+        _ => Error::backend("sqlite", source),
+    }
+}
+
+fn raw(options: &SqliteOptions) -> rusqlite::Result<Connection> {
+    let connection = match &options.path {
+        Some(path) => {
+            let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+            Connection::open_with_flags(path, flags)?
+        }
+        None => Connection::open_in_memory()?,
+    };
+    connection.busy_timeout(options.busy_timeout)?;
+    connection.set_prepared_statement_cache_capacity(STATEMENTS);
+    Ok(connection)
+}
+
+fn check(connection: &Connection, path: &Path) -> Result<()> {
+    let verdict = connection
+        .query_row("PRAGMA quick_check(1)", [], |row| row.get::<_, String>(0))
+        .map_err(|source| error(path, source))?;
+    if verdict == "ok" {
+        return Ok(());
+    }
+    Err(Error::Corrupt {
+        path: path.to_owned(),
+        source: verdict.into(),
+    })
+}
+
+/// Creates the file before SQLite does: its companions take over its permissions.
+fn create_private(path: &Path) -> io::Result<()> {
+    let mut options = fs::OpenOptions::new();
+    options.create(true).append(true);
+    #[cfg(unix)]
+    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+    options.open(path).map(drop)
+}
+
+fn move_aside(path: &Path) -> Result<PathBuf> {
+    let aside = (1..)
+        .map(|n: u32| with_suffix(path, &format!(".corrupt-{n}")))
+        .find(|aside| !aside.exists())
+        .unwrap_or_else(|| with_suffix(path, ".corrupt"));
+    fs::rename(path, &aside).map_err(|source| Error::io("move aside", path, source))?;
+    for companion in ["-wal", "-shm"] {
+        let from = with_suffix(path, companion);
+        match fs::rename(&from, with_suffix(&aside, companion)) {
+            Ok(()) => {}
+            Err(source) if source.kind() == io::ErrorKind::NotFound => {}
+            Err(source) => return Err(Error::io("move aside", from, source)),
+        }
+    }
+    Ok(aside)
+}
+
+fn with_suffix(path: &Path, suffix: &str) -> PathBuf {
+    let mut name = path.as_os_str().to_owned();
+    name.push(suffix);
+    name.into()
+}
+
+fn display_path(options: &SqliteOptions) -> &Path {
+    options
+        .path
+        .as_deref()
+        .unwrap_or_else(|| Path::new(":memory:"))
+}

@@ -1,0 +1,253 @@
+//! A client that keeps a journal of all that was acknowledged to it.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use openvaala_protocol::client::{Client, ClientError, Notices};
+use openvaala_protocol::content::Content;
+use openvaala_protocol::conversation::{Turn, WorkLocation};
+use openvaala_protocol::event::{Entry, ResumeCursor};
+use openvaala_protocol::id::{ConversationId, ItemId};
+use openvaala_protocol::item::{AssistantMessage, Item};
+use openvaala_protocol::rpc::params::conversation::{
+    CreateParams, GetParams, GetResult, SubscribeParams, SubscribeResult,
+};
+use openvaala_protocol::rpc::params::session::{ItemsOrder, ItemsParams, SendMode, SendParams};
+use openvaala_protocol::rpc::{Notice, method};
+use uuid::Uuid;
+
+use crate::journal::Journal;
+use crate::server::Discovery;
+use crate::wait;
+
+/// A connected client.
+#[derive(Debug)]
+pub struct Watcher {
+    /// The connection.
+    pub client: Client,
+    /// What was acknowledged.
+    pub journal: Journal,
+    /// The last cursor of every conversation that is watched.
+    pub cursors: BTreeMap<ConversationId, ResumeCursor>,
+    notices: Notices,
+}
+
+impl Watcher {
+    /// Connects to a server.
+    ///
+    /// # Panics
+    /// If it cannot.
+    pub async fn connect(discovery: &Discovery) -> Self {
+        Self::with_journal(discovery, Journal::default()).await
+    }
+
+    /// Connects and goes on with a journal.
+    ///
+    /// # Panics
+    /// If it cannot.
+    pub async fn with_journal(discovery: &Discovery, journal: Journal) -> Self {
+        let (client, notices) = Client::connect(discovery.connect_options())
+            .await
+            .unwrap_or_else(|error| panic!("cannot connect: {error}"));
+        Self {
+            client,
+            journal,
+            cursors: BTreeMap::new(),
+            notices,
+        }
+    }
+
+    /// Creates a conversation in a folder and watches it.
+    ///
+    /// # Panics
+    /// If it cannot.
+    pub async fn create(&mut self, folder: &Path) -> ConversationId {
+        let root = folder
+            .to_str()
+            .expect("the folder has a plain name")
+            .to_owned();
+        let executor = "local".parse().expect("local is an executor id");
+        let executors = vec![WorkLocation { executor, root }];
+        let created = self
+            .client
+            .call::<method::ConversationCreate>(CreateParams {
+                executors,
+                model: None,
+            })
+            .await
+            .unwrap_or_else(|error| panic!("cannot create a conversation: {error}"));
+        let id = created.conversation.id;
+        self.subscribe(id, None).await;
+        id
+    }
+
+    /// Watches a conversation from now on, or from a cursor.
+    ///
+    /// # Panics
+    /// If it cannot.
+    pub async fn subscribe(
+        &mut self,
+        conversation_id: ConversationId,
+        cursor: Option<ResumeCursor>,
+    ) -> SubscribeResult {
+        let result = self
+            .client
+            .call::<method::ConversationSubscribe>(SubscribeParams {
+                conversation_id,
+                cursor,
+            })
+            .await
+            .unwrap_or_else(|error| panic!("cannot subscribe: {error}"));
+        for entry in &result.entries {
+            self.journal.note(conversation_id, entry);
+        }
+        let sessions = result
+            .snapshot
+            .iter()
+            .flat_map(|snapshot| &snapshot.sessions);
+        for entry in sessions.flat_map(|session| &session.items) {
+            self.journal.note(conversation_id, entry);
+        }
+        self.cursors.insert(conversation_id, result.cursor.clone());
+        result
+    }
+
+    /// Sends a text.
+    ///
+    /// # Errors
+    /// What the server said; the input may be on disk or not then.
+    pub async fn send(
+        &mut self,
+        conversation_id: ConversationId,
+        text: &str,
+    ) -> Result<ItemId, ClientError> {
+        let item_id = ItemId::from_uuid(Uuid::now_v7());
+        self.journal.submit(conversation_id, item_id);
+        let content = vec![Content::text(text)];
+        let (session_id, mode) = (None, SendMode::Queue);
+        let params = SendParams {
+            conversation_id,
+            session_id,
+            item_id,
+            content,
+            mode,
+        };
+        self.client.call::<method::SessionSend>(params).await?;
+        self.journal.accept(conversation_id, item_id);
+        Ok(item_id)
+    }
+
+    /// Waits for the next thing that the server tells, and notes it; `None` when the connection has ended.
+    ///
+    /// # Panics
+    /// After the deadline, or when the server says that something was missed.
+    pub async fn next(&mut self) -> Option<Notice> {
+        let notice = wait::finished("a notification", self.notices.recv()).await?;
+        self.note(&notice);
+        Some(notice)
+    }
+
+    /// Notes all that has come and was not taken.
+    pub fn drain(&mut self) {
+        while let Some(notice) = self.notices.try_recv() {
+            self.note(&notice);
+        }
+    }
+
+    fn note(&mut self, notice: &Notice) {
+        match notice {
+            Notice::ConversationEntry(told) => {
+                self.journal.note(told.conversation_id, &told.entry);
+                self.cursors
+                    .insert(told.conversation_id, told.cursor.clone());
+            }
+            Notice::ConversationGap(gap) => panic!("the server lost something: {gap:?}"),
+            _ => {}
+        }
+    }
+
+    /// Waits for the end of the turn that runs or is about to run.
+    ///
+    /// # Panics
+    /// After the deadline, or when the connection ends first.
+    pub async fn turn_end(&mut self, conversation: ConversationId) -> Turn {
+        loop {
+            let notice = self
+                .next()
+                .await
+                .expect("the connection lives until the turn ends");
+            if let Notice::ConversationEntry(told) = notice
+                && told.conversation_id == conversation
+                && let Entry::Turn { turn, .. } = told.entry
+                && turn.ended_at.is_some()
+            {
+                return turn;
+            }
+        }
+    }
+
+    /// Sends a text and waits for the end of its turn.
+    ///
+    /// # Panics
+    /// If the server does not take it.
+    pub async fn ask(&mut self, conversation: ConversationId, text: &str) -> Turn {
+        let sent = self.send(conversation, text).await;
+        let input = sent.unwrap_or_else(|error| panic!("{text:?} was not taken: {error}"));
+        loop {
+            let turn = self.turn_end(conversation).await;
+            if turn.inputs.contains(&input) {
+                return turn;
+            }
+        }
+    }
+
+    /// The state of a conversation.
+    ///
+    /// # Errors
+    /// What the server said.
+    pub async fn get(&self, conversation_id: ConversationId) -> Result<GetResult, ClientError> {
+        self.client
+            .call::<method::ConversationGet>(GetParams { conversation_id })
+            .await
+    }
+
+    /// All items of a conversation's root session, oldest first.
+    ///
+    /// # Panics
+    /// If they cannot be read.
+    pub async fn items(&self, conversation_id: ConversationId) -> Vec<Item> {
+        let mut items = Vec::new();
+        let mut cursor = Some(0);
+        while let Some(after) = cursor {
+            let params = ItemsParams {
+                conversation_id,
+                session_id: None,
+                order: ItemsOrder::Ascending,
+                cursor: after,
+                limit: Some(1_000),
+            };
+            let page = self.client.call::<method::SessionItems>(params).await;
+            let page = page.unwrap_or_else(|error| panic!("cannot read items: {error}"));
+            items.extend(page.items.into_iter().filter_map(|entry| match entry {
+                Entry::Item { item, .. } => Some(item),
+                _ => None,
+            }));
+            cursor = page.next;
+        }
+        items
+    }
+
+    /// The text of a conversation's last assistant message.
+    ///
+    /// # Panics
+    /// If there is none.
+    pub async fn last_answer(&self, conversation: ConversationId) -> String {
+        let items = self.items(conversation).await;
+        let mut messages = items
+            .iter()
+            .rev()
+            .filter_map(Item::body::<AssistantMessage>);
+        let last = messages.next().expect("there is an assistant message");
+        last.expect("the message can be read").text
+    }
+}

@@ -1,0 +1,21 @@
+//! Cross-crate tests: the real binary, driven from outside.
+
+#![allow(
+    clippy::expect_used,
+    clippy::panic,
+    clippy::unwrap_used,
+    missing_docs,
+    reason = "this crate is test code"
+)]
+
+mod aimock;
+mod bad_input;
+mod clients;
+mod crash;
+mod documents;
+mod examples;
+mod first_run;
+mod full_disk;
+mod interrupt;
+mod load;
+mod support;
