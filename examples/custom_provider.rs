@@ -25,15 +25,27 @@ impl ModelProvider for Echo {
         request: ModelRequest,
     ) -> Result<BoxStream<'static, Result<ModelEvent, ModelError>>, ModelError> {
         let Some(Message::User(content)) = request.messages.last() else {
-            return Err(ModelError::new(ModelErrorKind::BadRequest, "there is nothing to echo"));
+            return Err(ModelError::new(
+                ModelErrorKind::BadRequest,
+                "there is nothing to echo",
+            ));
         };
         let said = joined_text(content);
         let words: Vec<String> = said.split_inclusive(' ').map(str::to_owned).collect();
-        let start = stream::iter([ModelEvent::Started { part: 0, kind: PartKind::Text }]);
+        let start = stream::iter([ModelEvent::Started {
+            part: 0,
+            kind: PartKind::Text,
+        }]);
         let deltas = stream::iter(words).map(|text| ModelEvent::Delta { part: 0, text });
         let end = stream::iter([
-            ModelEvent::Ended { part: 0, opaque: None },
-            ModelEvent::Finished { reason: StopReason::Done, usage: Usage::default() },
+            ModelEvent::Ended {
+                part: 0,
+                opaque: None,
+            },
+            ModelEvent::Finished {
+                reason: StopReason::Done,
+                usage: Usage::default(),
+            },
         ]);
         Ok(start.chain(deltas).chain(end).map(Ok).boxed())
     }
@@ -45,10 +57,16 @@ impl ModelProvider for Echo {
 
 #[tokio::main]
 async fn main() -> Result<(), Box<dyn std::error::Error>> {
-    let runtime = Runtime::builder().in_memory().provider("echo", Arc::new(Echo)).build().await?;
+    let runtime = Runtime::builder()
+        .in_memory()
+        .provider("echo", Arc::new(Echo))
+        .build()
+        .await?;
     let conversation = runtime.create(NewConversation::default()).await?;
     let mut events = conversation.subscribe(None).await?;
-    conversation.send(Input::text("hello from the far side")).await?;
+    conversation
+        .send(Input::text("hello from the far side"))
+        .await?;
     while let Some(event) = events.next().await {
         match event {
             FeedEvent::Live(live) => {

@@ -39,7 +39,10 @@ impl TypedTool for Dice {
 
     async fn run(&self, _: ToolContext, roll: Arguments) -> Result<ToolOutput, ToolError> {
         // A fair die would make this example hard to test.
-        Ok(ToolOutput::text(format!("the sum is {}", roll.count * roll.sides / 2)))
+        Ok(ToolOutput::text(format!(
+            "the sum is {}",
+            roll.count * roll.sides / 2
+        )))
     }
 }
 
@@ -52,19 +55,29 @@ impl ModelProvider for Gambler {
     async fn stream(
         &self,
         request: ModelRequest,
-    ) -> Result<futures::stream::BoxStream<'static, Result<ModelEvent, ModelError>>, ModelError> {
+    ) -> Result<futures::stream::BoxStream<'static, Result<ModelEvent, ModelError>>, ModelError>
+    {
         let rolled = request.messages.len() > 1;
         let (kind, text) = if rolled {
             (PartKind::Text, "I have rolled.".to_owned())
         } else {
             let (id, name) = ("roll-1".to_owned(), Dice::NAME.to_owned());
-            (PartKind::ToolCall { id, name }, r#"{"sides":6,"count":3}"#.to_owned())
+            (
+                PartKind::ToolCall { id, name },
+                r#"{"sides":6,"count":3}"#.to_owned(),
+            )
         };
         let events = [
             ModelEvent::Started { part: 0, kind },
             ModelEvent::Delta { part: 0, text },
-            ModelEvent::Ended { part: 0, opaque: None },
-            ModelEvent::Finished { reason: StopReason::Done, usage: Usage::default() },
+            ModelEvent::Ended {
+                part: 0,
+                opaque: None,
+            },
+            ModelEvent::Finished {
+                reason: StopReason::Done,
+                usage: Usage::default(),
+            },
         ];
         Ok(Box::pin(futures::stream::iter(events.map(Ok))))
     }
@@ -77,13 +90,18 @@ impl ModelProvider for Gambler {
 #[tokio::main]
 async fn main() -> Result<(), Box<dyn std::error::Error>> {
     let builder = Runtime::builder().in_memory();
-    let runtime =
-        builder.provider("gambler", Arc::new(Gambler)).tool(typed(Dice)).build().await?;
+    let runtime = builder
+        .provider("gambler", Arc::new(Gambler))
+        .tool(typed(Dice))
+        .build()
+        .await?;
     let conversation = runtime.create(NewConversation::default()).await?;
     let mut events = conversation.subscribe(None).await?;
     conversation.send(Input::text("roll three dice")).await?;
     while let Some(event) = events.next().await {
-        let FeedEvent::Entry { entry, .. } = event else { continue };
+        let FeedEvent::Entry { entry, .. } = event else {
+            continue;
+        };
         match &*entry {
             Entry::Item { item, .. } => {
                 if let Some(result) = item.body::<ToolResult>() {

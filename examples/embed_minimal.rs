@@ -15,14 +15,22 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
     let runtime = Runtime::builder()
         .data_dir(data.path())
         .provider("demo", Arc::new(DemoProvider::new()))
-        .executor(Arc::new(LocalExecutor::new(LocalOptions::from_environment(std::env::vars()))))
+        .executor(Arc::new(LocalExecutor::new(LocalOptions::new(
+            std::env::vars().collect(),
+        ))))
         .build()
         .await?;
-    let conversation = runtime.create(NewConversation::in_folder(std::env::current_dir()?)).await?;
+    let conversation = runtime
+        .create(NewConversation::in_folder(std::env::current_dir()?))
+        .await?;
     let mut events = conversation.subscribe(None).await?;
-    conversation.send(Input::text("look around this folder")).await?;
+    conversation
+        .send(Input::text("look around this folder"))
+        .await?;
     while let Some(event) = events.next().await {
-        let FeedEvent::Entry { entry, .. } = event else { continue };
+        let FeedEvent::Entry { entry, .. } = event else {
+            continue;
+        };
         match &*entry {
             Entry::Item { item, .. } => println!("{}: {}", item.head().kind, item.raw_body()?),
             Entry::Turn { turn, .. } if turn.ended_at.is_some() => break,

@@ -11,13 +11,19 @@ use openvaala_core::{FeedEvent, Input, ItemsQuery, ListConversations, NewConvers
 #[tokio::main]
 async fn main() -> Result<(), Box<dyn std::error::Error>> {
     let demo = Arc::new(DemoProvider::new());
-    let runtime = Runtime::builder().in_memory().provider("demo", demo).build().await?;
+    let runtime = Runtime::builder()
+        .in_memory()
+        .provider("demo", demo)
+        .build()
+        .await?;
     let conversation = runtime.create(NewConversation::default()).await?;
     let mut events = conversation.subscribe(None).await?;
     for question in ["what can you do?", "and without tools?"] {
         conversation.send(Input::text(question)).await?;
         while let Some(event) = events.next().await {
-            let FeedEvent::Entry { entry, .. } = event else { continue };
+            let FeedEvent::Entry { entry, .. } = event else {
+                continue;
+            };
             if matches!(&*entry, Entry::Turn { turn, .. } if turn.ended_at.is_some()) {
                 break;
             }
@@ -31,6 +37,12 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
         }
     }
     let listed = runtime.list(ListConversations::default()).await?;
-    println!("in the list: {:?}", listed.conversations.first().and_then(|c| c.title.as_deref()));
+    println!(
+        "in the list: {:?}",
+        listed
+            .conversations
+            .first()
+            .and_then(|c| c.title.as_deref())
+    );
     Ok(())
 }

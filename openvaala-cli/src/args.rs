@@ -8,10 +8,18 @@ use openvaala_protocol::id::ConversationId;
 
 /// Runs agents and keeps every conversation.
 #[derive(Debug, Parser)]
-#[command(name = "openvaala", version, about, propagate_version = true, subcommand_required = true)]
-#[command(after_help = "Examples:\n  openvaala exec \"look around this folder and tell me what it is\"\n  \
+#[command(
+    name = "openvaala",
+    version,
+    about,
+    propagate_version = true,
+    subcommand_required = true
+)]
+#[command(
+    after_help = "Examples:\n  openvaala exec \"look around this folder and tell me what it is\"\n  \
     openvaala list\n  openvaala provider add openai --base-url https://api.openai.com/v1 \\\n      \
-    --model gpt-5.4-mini --api-key-env OPENAI_API_KEY --default")]
+    --model gpt-5.4-mini --api-key-env OPENAI_API_KEY --default"
+)]
 pub(crate) struct Cli {
     #[command(flatten)]
     pub(crate) dirs: DirArgs,
@@ -52,9 +60,11 @@ pub(crate) enum Command {
 /// The answer goes to standard output as it comes; notes on tools go to standard error. A server is started if none
 /// runs. Exit codes: 0 completed, 1 failed, 2 wrong usage, 3 refused, 130 interrupted.
 #[derive(Args, Debug)]
-#[command(after_help = "Examples:\n  openvaala exec \"what does this project do?\"\n  \
+#[command(
+    after_help = "Examples:\n  openvaala exec \"what does this project do?\"\n  \
     openvaala exec --cwd ~/work --model openai/gpt-5.4-mini \"fix the failing test\"\n  \
-    openvaala exec --json \"list the open questions in TODO.md\"")]
+    openvaala exec --json \"list the open questions in TODO.md\""
+)]
 pub(crate) struct ExecArgs {
     /// What to do
     pub(crate) prompt: String,
@@ -120,9 +130,11 @@ pub(crate) struct ShowArgs {
 #[derive(Debug, Subcommand)]
 pub(crate) enum ProviderCommand {
     /// Adds a provider that speaks OpenAI Chat Completions
-    #[command(after_help = "Examples:\n  openvaala provider add openai --base-url https://api.openai.com/v1 \\\n      \
+    #[command(
+        after_help = "Examples:\n  openvaala provider add openai --base-url https://api.openai.com/v1 \\\n      \
         --model gpt-5.4-mini --api-key-env OPENAI_API_KEY --default\n  \
-        openvaala provider add local --base-url http://127.0.0.1:8080/v1 --model any")]
+        openvaala provider add local --base-url http://127.0.0.1:8080/v1 --model any"
+    )]
     Add(AddArgs),
     /// Lists the providers and the model that is asked by default
     List {

@@ -25,9 +25,12 @@ impl Dirs {
                 .hint("set HOME, or give --config-dir, --data-dir and --state-dir")
         })?;
         let default_data = base.data_dir().join("openvaala");
-        let state = base.state_dir().unwrap_or_else(|| base.home_dir().join(".local/state"));
+        let state = base
+            .state_dir()
+            .unwrap_or_else(|| base.home_dir().join(".local/state"));
         let absolute = |path: PathBuf| std::path::absolute(&path).unwrap_or(path);
-        let or = |given: &Option<PathBuf>, default: PathBuf| absolute(given.clone().unwrap_or(default));
+        let or =
+            |given: &Option<PathBuf>, default: PathBuf| absolute(given.clone().unwrap_or(default));
         Ok(Self {
             config: or(&args.config_dir, base.config_dir().join("openvaala")),
             data: or(&args.data_dir, default_data.clone()),

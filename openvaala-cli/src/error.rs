@@ -29,12 +29,20 @@ pub(crate) struct CliError {
 impl CliError {
     /// Something that the user can put right.
     pub(crate) fn user(message: impl Into<String>) -> Self {
-        Self { message: message.into(), causes: Vec::new(), hint: None, code: FAILED }
+        Self {
+            message: message.into(),
+            causes: Vec::new(),
+            hint: None,
+            code: FAILED,
+        }
     }
 
     /// Something wrong with what was given on the command line.
     pub(crate) fn usage(message: impl Into<String>) -> Self {
-        Self { code: USAGE, ..Self::user(message) }
+        Self {
+            code: USAGE,
+            ..Self::user(message)
+        }
     }
 
     /// A fault of this program.
@@ -93,9 +101,9 @@ impl From<ClientError> for CliError {
             ClientError::WrongServer { .. } | ClientError::WrongToken { .. } => {
                 Some("another program may use that address: `openvaala serve stop` and retry")
             }
-            ClientError::Disconnected { .. } => {
-                Some("the server may have been stopped: look at `openvaala serve status` and its log")
-            }
+            ClientError::Disconnected { .. } => Some(
+                "the server may have been stopped: look at `openvaala serve status` and its log",
+            ),
             _ => None,
         };
         let made = match &error {

@@ -15,14 +15,19 @@ use crate::args::Cli;
 
 fn main() -> ExitCode {
     let cli = Cli::parse();
-    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().worker_threads(2).build();
+    let runtime = tokio::runtime::Builder::new_multi_thread()
+        .enable_all()
+        .worker_threads(2)
+        .build();
     let outcome = match runtime {
         Ok(runtime) => {
             let outcome = runtime.block_on(commands::run(cli));
             runtime.shutdown_background();
             outcome
         }
-        Err(error) => Err(error::CliError::internal("the async runtime does not start").because(error)),
+        Err(error) => {
+            Err(error::CliError::internal("the async runtime does not start").because(error))
+        }
     };
     match outcome {
         Ok(code) => code,

@@ -7,7 +7,10 @@ use openvaala_protocol::time::Timestamp;
 /// Writes to standard output at once; `false` once nobody reads it any longer.
 pub(crate) fn out(text: &str) -> io::Result<bool> {
     let mut stdout = io::stdout().lock();
-    match stdout.write_all(text.as_bytes()).and_then(|()| stdout.flush()) {
+    match stdout
+        .write_all(text.as_bytes())
+        .and_then(|()| stdout.flush())
+    {
         Ok(()) => Ok(true),
         Err(error) if error.kind() == ErrorKind::BrokenPipe => Ok(false),
         Err(error) => Err(error),

@@ -21,7 +21,10 @@ const LOOK: Duration = Duration::from_millis(20);
 
 /// Who this program says it is.
 pub(crate) fn peer() -> Peer {
-    Peer { name: "openvaala-cli".to_owned(), version: env!("CARGO_PKG_VERSION").to_owned() }
+    Peer {
+        name: "openvaala-cli".to_owned(),
+        version: env!("CARGO_PKG_VERSION").to_owned(),
+    }
 }
 
 /// What a running server says of itself; `None` if there is no trace of one.
@@ -36,7 +39,9 @@ pub(crate) fn options(found: &Found) -> ConnectOptions {
 
 /// Connects to the running server; `None` if none runs.
 pub(crate) async fn connect_running(dirs: &Dirs) -> Result<Option<(Client, Notices)>, CliError> {
-    let Some(found) = found(dirs)? else { return Ok(None) };
+    let Some(found) = found(dirs)? else {
+        return Ok(None);
+    };
     match Client::connect(options(&found)).await {
         Ok(connected) => Ok(Some(connected)),
         // A file left behind by a server that is gone, or whose port somebody else has by now.
@@ -73,8 +78,13 @@ pub(crate) async fn connect(dirs: &Dirs) -> Result<(Client, Notices), CliError> 
 }
 
 fn spawn(dirs: &Dirs, log: &PathBuf) -> Result<std::process::Child, CliError> {
-    let failed = |error: std::io::Error| CliError::user("the server cannot be started").because(error);
-    fs::DirBuilder::new().recursive(true).mode(0o700).create(&dirs.state).map_err(failed)?;
+    let failed =
+        |error: std::io::Error| CliError::user("the server cannot be started").because(error);
+    fs::DirBuilder::new()
+        .recursive(true)
+        .mode(0o700)
+        .create(&dirs.state)
+        .map_err(failed)?;
     let file = fs::File::create(log).map_err(failed)?;
     let errors = file.try_clone().map_err(failed)?;
     Command::new(std::env::current_exe().map_err(failed)?)

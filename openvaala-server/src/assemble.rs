@@ -39,7 +39,10 @@ pub(crate) fn assemble(
     config: Config,
     environment: &Environment,
 ) -> Result<(Assembled, Definitions), ServerError> {
-    let mut definitions = Definitions { default_model: config.model(), ..Definitions::default() };
+    let mut definitions = Definitions {
+        default_model: config.model(),
+        ..Definitions::default()
+    };
     if let Some(limit) = config.step_limit {
         definitions.step_limit = limit;
     }
@@ -95,10 +98,16 @@ fn providers(
         };
         let made: Arc<dyn ModelProvider> = match &provider.kind {
             ProviderKind::Demo => Arc::new(DemoProvider::new()),
-            ProviderKind::OpenAiChat { key: Key::Missing { variable }, .. } => {
-                Arc::new(KeylessProvider::new(provider, variable))
-            }
-            ProviderKind::OpenAiChat { base_url, key, headers, idle_timeout } => {
+            ProviderKind::OpenAiChat {
+                key: Key::Missing { variable },
+                ..
+            } => Arc::new(KeylessProvider::new(provider, variable)),
+            ProviderKind::OpenAiChat {
+                base_url,
+                key,
+                headers,
+                idle_timeout,
+            } => {
                 // One client for all, made only when one is needed: it reads the system's certificates.
                 let client = match &http {
                     Some(client) => reqwest::Client::clone(client),
@@ -127,7 +136,12 @@ fn providers(
 
 /// The proxy that the environment names.
 fn proxy(environment: &Environment) -> ClientOptions {
-    let first = |names: &[&str]| names.iter().find_map(|name| environment.get(name)).map(str::to_owned);
+    let first = |names: &[&str]| {
+        names
+            .iter()
+            .find_map(|name| environment.get(name))
+            .map(str::to_owned)
+    };
     let mut options = ClientOptions::default();
     options.proxy = first(&["HTTPS_PROXY", "https_proxy", "ALL_PROXY", "all_proxy"]);
     options.no_proxy = first(&["NO_PROXY", "no_proxy"]);
@@ -157,7 +171,10 @@ impl ModelProvider for KeylessProvider {
         &self,
         _: ModelRequest,
     ) -> Result<BoxStream<'static, Result<ModelEvent, ModelError>>, ModelError> {
-        Err(ModelError::new(ModelErrorKind::Unauthorized, self.message.clone()))
+        Err(ModelError::new(
+            ModelErrorKind::Unauthorized,
+            self.message.clone(),
+        ))
     }
 
     fn account(&self) -> Option<&str> {

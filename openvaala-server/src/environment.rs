@@ -5,8 +5,16 @@ use std::fmt;
 
 /// Words that mark the name of a variable as that of a secret, alone or at the end of a longer word.
 const SECRET_WORDS: &[&str] = &[
-    "SECRET", "TOKEN", "PASSWORD", "PASSWD", "PASSPHRASE", "CREDENTIAL", "APIKEY", "ACCESSKEY",
-    "SECRETKEY", "PRIVATEKEY",
+    "SECRET",
+    "TOKEN",
+    "PASSWORD",
+    "PASSWD",
+    "PASSPHRASE",
+    "CREDENTIAL",
+    "APIKEY",
+    "ACCESSKEY",
+    "SECRETKEY",
+    "PRIVATEKEY",
 ];
 
 /// Words that do so only alone: `MONKEY` is no key.
@@ -23,7 +31,10 @@ impl Environment {
     /// The value of a variable; one that is empty counts as not set.
     #[must_use]
     pub fn get(&self, name: &str) -> Option<&str> {
-        self.0.get(name).map(String::as_str).filter(|value| !value.trim().is_empty())
+        self.0
+            .get(name)
+            .map(String::as_str)
+            .filter(|value| !value.trim().is_empty())
     }
 
     /// What processes that an agent starts may see, sorted by name.
@@ -48,7 +59,12 @@ impl Environment {
 
 impl<N: Into<String>, V: Into<String>> FromIterator<(N, V)> for Environment {
     fn from_iter<I: IntoIterator<Item = (N, V)>>(variables: I) -> Self {
-        Self(variables.into_iter().map(|(name, value)| (name.into(), value.into())).collect())
+        Self(
+            variables
+                .into_iter()
+                .map(|(name, value)| (name.into(), value.into()))
+                .collect(),
+        )
     }
 }
 
@@ -70,7 +86,9 @@ pub struct ProviderKeys {
 
 impl fmt::Debug for ProviderKeys {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("ProviderKeys").field("names", &self.names).finish_non_exhaustive()
+        f.debug_struct("ProviderKeys")
+            .field("names", &self.names)
+            .finish_non_exhaustive()
     }
 }
 
@@ -80,13 +98,16 @@ fn is_secret_name(name: &str) -> bool {
         return false;
     }
     name.starts_with("OPENVAALA_")
-        || name.split(|c: char| !c.is_ascii_alphanumeric()).any(is_secret_word)
+        || name
+            .split(|c: char| !c.is_ascii_alphanumeric())
+            .any(is_secret_word)
 }
 
 fn is_secret_word(word: &str) -> bool {
     let one = word.strip_suffix('S').unwrap_or(word);
     [word, one].iter().any(|word| {
-        SECRET_WHOLE_WORDS.contains(word) || SECRET_WORDS.iter().any(|secret| word.ends_with(secret))
+        SECRET_WHOLE_WORDS.contains(word)
+            || SECRET_WORDS.iter().any(|secret| word.ends_with(secret))
     })
 }
 
@@ -99,23 +120,47 @@ mod tests {
     #[test]
     fn s_80_children_see_no_secrets_and_all_else() {
         let dropped = [
-            "OPENAI_API_KEY", "github_token", "NPMTOKEN", "AWS_SECRET_ACCESS_KEY", "PGPASSWORD",
-            "DB_PASSWD", "GOOGLE_APPLICATION_CREDENTIALS", "OPENVAALA_DATA_DIR", "MY_KEYS",
-            "FOO-TOKENS", "ACME_LOGIN", "COPY",
+            "OPENAI_API_KEY",
+            "github_token",
+            "NPMTOKEN",
+            "AWS_SECRET_ACCESS_KEY",
+            "PGPASSWORD",
+            "DB_PASSWD",
+            "GOOGLE_APPLICATION_CREDENTIALS",
+            "OPENVAALA_DATA_DIR",
+            "MY_KEYS",
+            "FOO-TOKENS",
+            "ACME_LOGIN",
+            "COPY",
         ];
         let kept = [
-            "HOME", "KEYBOARD_LAYOUT", "LANG", "MONKEY", "OLDPWD", "PATH", "PWD", "SSH_AUTH_SOCK",
-            "TERM", "TOKENIZERS_PARALLELISM",
+            "HOME",
+            "KEYBOARD_LAYOUT",
+            "LANG",
+            "MONKEY",
+            "OLDPWD",
+            "PATH",
+            "PWD",
+            "SSH_AUTH_SOCK",
+            "TERM",
+            "TOKENIZERS_PARALLELISM",
         ];
         let value = |name: &str| if name == "COPY" { "sk-canary" } else { "value" }.to_owned();
-        let environment: Environment =
-            dropped.iter().chain(&kept).map(|name| (*name, value(name))).collect();
+        let environment: Environment = dropped
+            .iter()
+            .chain(&kept)
+            .map(|name| (*name, value(name)))
+            .collect();
         let keys = ProviderKeys {
             names: vec!["ACME_LOGIN".to_owned()],
             values: vec!["sk-canary".to_owned()],
         };
         let names = |allow: &[String]| -> Vec<String> {
-            environment.for_children(&keys, allow).into_iter().map(|(name, _)| name).collect()
+            environment
+                .for_children(&keys, allow)
+                .into_iter()
+                .map(|(name, _)| name)
+                .collect()
         };
         assert_eq!(names(&[]), kept);
         assert!(names(&["github_token".to_owned()]).contains(&"github_token".to_owned()));

@@ -93,6 +93,9 @@ pub enum ServerError {
 }
 
 fn holder(pid: Option<u32>, address: Option<&str>) -> String {
-    let pid = pid.map_or_else(|| "another program".to_owned(), |pid| format!("process {pid}"));
+    let pid = pid.map_or_else(
+        || "another program".to_owned(),
+        |pid| format!("process {pid}"),
+    );
     address.map_or_else(|| pid.clone(), |address| format!("{pid} at {address}"))
 }

@@ -37,7 +37,10 @@ pub(crate) fn check_private_dir(path: &Path) -> io::Result<()> {
 /// A link, a file of somebody else, and one that others may read are refused.
 pub(crate) fn read_private(path: &Path, limit: u64) -> io::Result<Option<String>> {
     let flags = OFlags::NOFOLLOW | OFlags::NONBLOCK;
-    let opened = OpenOptions::new().read(true).custom_flags(flags.bits() as i32).open(path);
+    let opened = OpenOptions::new()
+        .read(true)
+        .custom_flags(flags.bits() as i32)
+        .open(path);
     let file = match opened {
         Ok(file) => file,
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
@@ -77,7 +80,11 @@ pub(crate) fn write_private(path: &Path, text: &str) -> io::Result<()> {
 }
 
 fn write_new(path: &Path, text: &str) -> io::Result<()> {
-    let mut file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(path)?;
+    let mut file = OpenOptions::new()
+        .write(true)
+        .create_new(true)
+        .mode(0o600)
+        .open(path)?;
     file.write_all(text.as_bytes())?;
     file.sync_all()
 }
@@ -94,12 +101,20 @@ fn temporary(path: &Path) -> (OsString, PathBuf) {
 
 fn remove_stale(directory: &Path, prefix: &OsString) {
     let is_stale = |entry: &fs::DirEntry| {
-        let modified = entry.metadata().and_then(|metadata| metadata.modified()).ok();
+        let modified = entry
+            .metadata()
+            .and_then(|metadata| metadata.modified())
+            .ok();
         let age = modified.and_then(|time| SystemTime::now().duration_since(time).ok());
-        entry.file_name().as_encoded_bytes().starts_with(prefix.as_encoded_bytes())
+        entry
+            .file_name()
+            .as_encoded_bytes()
+            .starts_with(prefix.as_encoded_bytes())
             && age.is_some_and(|age| age > STALE)
     };
-    let Ok(entries) = fs::read_dir(directory) else { return };
+    let Ok(entries) = fs::read_dir(directory) else {
+        return;
+    };
     for entry in entries.flatten().filter(is_stale) {
         // It is in nobody's way.
         let _ = fs::remove_file(entry.path());

@@ -50,7 +50,10 @@ impl Reloader {
     pub(crate) async fn run(self, mut requests: mpsc::Receiver<ReloadReply>) {
         while let Some(reply) = requests.recv().await {
             let result = self.reload().await.map_err(|error| {
-                let message = format!("{}; the configuration before stays in force", with_causes(&error));
+                let message = format!(
+                    "{}; the configuration before stays in force",
+                    with_causes(&error)
+                );
                 RpcError::new(ErrorCode::Runtime, message)
             });
             match &result {
@@ -67,13 +70,19 @@ impl Reloader {
         let (assembled, definitions) = assemble(config, &self.source.environment)?;
         let after_restart = match assembled.config.listen {
             Some(listen) if listen != self.address => {
-                vec![format!("listen: {listen} (the server listens at {})", self.address)]
+                vec![format!(
+                    "listen: {listen} (the server listens at {})",
+                    self.address
+                )]
             }
             _ => Vec::new(),
         };
         let default_model = assembled.default_model.clone();
         self.runtime.replace_definitions(definitions);
         self.assembled.send_replace(Arc::new(assembled));
-        Ok(ReloadResult { default_model, after_restart })
+        Ok(ReloadResult {
+            default_model,
+            after_restart,
+        })
     }
 }

@@ -55,7 +55,16 @@ pub(crate) struct Parts {
 
 impl ServerLoop {
     pub(crate) fn new(parts: Parts) -> Self {
-        let Parts { acceptor, gate, context, commands, phase, signals, discovery, ends_idle } = parts;
+        let Parts {
+            acceptor,
+            gate,
+            context,
+            commands,
+            phase,
+            signals,
+            discovery,
+            ends_idle,
+        } = parts;
         Self {
             acceptor,
             gate: Arc::new(gate),
@@ -151,7 +160,11 @@ impl ServerLoop {
 
     /// Whether something is to be done although no client is there.
     async fn works(&self) -> bool {
-        self.context.runtime.status().await.is_ok_and(|status| status.running_turns > 0)
+        self.context
+            .runtime
+            .status()
+            .await
+            .is_ok_and(|status| status.running_turns > 0)
     }
 
     fn reload(&self) {
@@ -187,7 +200,11 @@ impl ServerLoop {
                 () = second_signal(&mut self.signals) => cut_short = true,
             }
         }
-        let last = if cut_short { Duration::from_millis(200) } else { Duration::from_secs(1) };
+        let last = if cut_short {
+            Duration::from_millis(200)
+        } else {
+            Duration::from_secs(1)
+        };
         // They end at their next await; one that computes for longer does not hold the end up.
         let _ = timeout(last, self.connections.shutdown()).await;
         self.discovery.remove();

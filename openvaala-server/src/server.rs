@@ -97,7 +97,9 @@ pub struct Server {
 
 impl std::fmt::Debug for Server {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Server").field("address", &self.address).finish_non_exhaustive()
+        f.debug_struct("Server")
+            .field("address", &self.address)
+            .finish_non_exhaustive()
     }
 }
 
@@ -108,7 +110,12 @@ pub struct ServerHandle(mpsc::Sender<Command>);
 impl ServerHandle {
     /// Tells the server to stop, in order; does not wait for its end. Does nothing if it has ended.
     pub async fn stop(&self, reason: impl Into<String>) {
-        let _ = self.0.send(Command::Stop { reason: reason.into() }).await;
+        let _ = self
+            .0
+            .send(Command::Stop {
+                reason: reason.into(),
+            })
+            .await;
     }
 }
 
@@ -144,7 +151,9 @@ impl Server {
         for warning in &assembled.config.warnings {
             tracing::warn!("{warning}");
         }
-        let builder = Runtime::builder().data_dir(&data_dir).announce(address.to_string());
+        let builder = Runtime::builder()
+            .data_dir(&data_dir)
+            .announce(address.to_string());
         let runtime = builder.definitions(definitions).build().await;
         let runtime = runtime.map_err(|error| runtime_error(error, &data_dir))?;
         let facts = Facts {
@@ -162,12 +171,22 @@ impl Server {
         let (phase_sender, phase) = watch::channel(Phase::Serving);
         let (commands, inbox) = mpsc::channel(256);
         let (reloads, reload_requests) = mpsc::channel(8);
-        let reloader =
-            Reloader { source, runtime: runtime.clone(), assembled: assembled_sender, address };
+        let reloader = Reloader {
+            source,
+            runtime: runtime.clone(),
+            assembled: assembled_sender,
+            address,
+        };
         let reloader = AbortOnDropHandle::new(tokio::spawn(reloader.run(reload_requests)));
         let facts = Arc::new(facts);
-        let context =
-            Context { runtime, assembled, facts, phase, commands: commands.clone(), reloads };
+        let context = Context {
+            runtime,
+            assembled,
+            facts,
+            phase,
+            commands: commands.clone(),
+            reloads,
+        };
         let server = ServerLoop::new(Parts {
             acceptor: Acceptor::new(listener),
             gate: Gate::new(token.clone(), address),
@@ -178,7 +197,13 @@ impl Server {
             discovery,
             ends_idle: options.started_by_client,
         });
-        Ok(Self { address, token, commands, server, reloader })
+        Ok(Self {
+            address,
+            token,
+            commands,
+            server,
+            reloader,
+        })
     }
 
     /// Where it listens.
@@ -204,7 +229,9 @@ impl Server {
     /// Then running turns are written down as interrupted, clients see it, and the data directory is given back: within
     /// ten seconds, or one after a second signal.
     pub async fn run_until_stopped(self) {
-        let Self { server, reloader, .. } = self;
+        let Self {
+            server, reloader, ..
+        } = self;
         server.run().await;
         reloader.abort();
         // It holds the runtime, and with it the lock of the data directory.
@@ -216,12 +243,17 @@ impl Server {
 fn prepare_data_dir(path: &Path) -> Result<PathBuf, ServerError> {
     create_private_dir(path)
         .and_then(|()| fs::canonicalize(path))
-        .map_err(|source| ServerError::Directory { path: path.to_owned(), source })
+        .map_err(|source| ServerError::Directory {
+            path: path.to_owned(),
+            source,
+        })
 }
 
 fn local_address(listener: &TcpListener) -> Result<SocketAddr, ServerError> {
     let address = DEFAULT_ADDRESS;
-    listener.local_addr().map_err(|source| ServerError::Listen { address, source })
+    listener
+        .local_addr()
+        .map_err(|source| ServerError::Listen { address, source })
 }
 
 fn runtime_error(error: RuntimeError, data_dir: &Path) -> ServerError {

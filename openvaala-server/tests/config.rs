@@ -25,10 +25,14 @@ fn error_of(files: &[(&str, &str)]) -> String {
         place.write(name, text);
     }
     let started = Instant::now();
-    let error = ConfigDir::new(place.dir("config")).load(&Environment::default()).unwrap_err();
+    let error = ConfigDir::new(place.dir("config"))
+        .load(&Environment::default())
+        .unwrap_err();
     let took = started.elapsed();
     assert!(took < Duration::from_secs(2), "it took {took:?}");
-    error.to_string().replace(place.dir("config").to_str().unwrap(), "<config>")
+    error
+        .to_string()
+        .replace(place.dir("config").to_str().unwrap(), "<config>")
 }
 
 macro_rules! broken {
@@ -60,8 +64,8 @@ broken! {
     an_empty_file_of_a_provider_is_refused: "providers/acme.yaml" => "";
     s_19_two_keys_are_one_too_many: "providers/acme.yaml" =>
         "type: openai_chat\nbase_url: https://x\ndefault_model: m\napi_key: sk-canary\napi_key_env: ACME_LOGIN\n";
-    s_19_a_key_that_is_a_number_is_not_shown: "providers/acme.yaml" =>
-        "type: openai_chat\nbase_url: https://x\ndefault_model: m\napi_key: 123456789\n";
+    s_19_a_key_over_two_lines_is_not_shown: "providers/acme.yaml" =>
+        "type: openai_chat\nbase_url: https://x\ndefault_model: m\napi_key: sk-canary\n  canary\n";
     s_19_a_key_with_a_space_is_not_shown: "providers/acme.yaml" =>
         "type: openai_chat\nbase_url: https://x\ndefault_model: m\napi_key: sk-canary canary\n";
     s_19_a_key_that_is_a_list_is_not_shown: "providers/acme.yaml" =>
@@ -72,6 +76,8 @@ broken! {
         "type: openai_chat\nbase_url: https://x\ndefault_model: m\nheaders:\n  X Team: a\n";
     s_19_the_value_of_a_header_is_not_shown: "providers/acme.yaml" =>
         "type: openai_chat\nbase_url: https://x\ndefault_model: m\nheaders:\n  X-Token: \"a\\nb-canary\"\n";
+    s_19_a_line_that_is_no_yaml_is_shown_without_its_value: "providers/acme.yaml" =>
+        "type: openai_chat\nbase_url: https://x\ndefault_model: m\nheaders:\n  X-Team: @canary\n";
     a_timeout_of_nothing_is_refused: "providers/acme.yaml" =>
         "type: openai_chat\nbase_url: https://x\ndefault_model: m\nidle_timeout_seconds: 0\n";
     a_name_that_is_none_is_refused: "providers/my provider.yaml" => GOOD;
@@ -104,8 +110,14 @@ fn a_directory_that_is_missing_or_empty_is_a_configuration() {
         if let Some(text) = text {
             place.write("openvaala.yaml", text);
         }
-        let config = ConfigDir::new(place.dir("config")).load(&Environment::default()).unwrap();
-        assert_eq!((config.listen, config.providers.len()), (None, 0), "{text:?}");
+        let config = ConfigDir::new(place.dir("config"))
+            .load(&Environment::default())
+            .unwrap();
+        assert_eq!(
+            (config.listen, config.providers.len()),
+            (None, 0),
+            "{text:?}"
+        );
     }
 }
 
@@ -113,21 +125,28 @@ fn a_directory_that_is_missing_or_empty_is_a_configuration() {
 fn what_is_no_plain_text_is_refused() {
     let place = Place::new();
     let load = || {
-        let error = ConfigDir::new(place.dir("config")).load(&Environment::default()).unwrap_err();
+        let error = ConfigDir::new(place.dir("config"))
+            .load(&Environment::default())
+            .unwrap_err();
         error.faults[0].message.clone()
     };
     fs::create_dir_all(place.dir("config/openvaala.yaml")).unwrap();
     assert_eq!(load(), "it is no plain file");
     fs::remove_dir(place.dir("config/openvaala.yaml")).unwrap();
     fs::write(place.dir("config/openvaala.yaml"), [0xff, 0xfe, 0x00]).unwrap();
-    assert_eq!(load(), "it is no UTF-8: invalid utf-8 sequence of 1 bytes from index 0");
+    assert_eq!(
+        load(),
+        "it is no UTF-8: invalid utf-8 sequence of 1 bytes from index 0"
+    );
 }
 
 /// The default model and the providers with their origin and address.
 async fn detected(environment: &[(&str, &str)], probe: &LocalProbe) -> (String, Vec<String>) {
     let place = Place::new();
     let environment: Environment = environment.iter().copied().collect();
-    let config = ConfigDir::new(place.dir("config")).load(&environment).unwrap();
+    let config = ConfigDir::new(place.dir("config"))
+        .load(&environment)
+        .unwrap();
     let config = config.with_detected(&environment, probe).await.unwrap();
     let model = config.model();
     let providers = config.providers.values().map(|provider| {
@@ -137,46 +156,73 @@ async fn detected(environment: &[(&str, &str)], probe: &LocalProbe) -> (String, 
         };
         format!("{} {url} ({})", provider.name, provider.origin)
     });
-    (format!("{}/{}", model.provider, model.model), providers.collect())
+    (
+        format!("{}/{}", model.provider, model.model),
+        providers.collect(),
+    )
 }
 
 #[tokio::test]
 async fn keys_in_the_environment_are_providers_and_openai_comes_first() {
     let demo = "demo - (built in)".to_owned();
     let openai = "openai https://api.openai.com/v1 (environment: OPENAI_API_KEY)".to_owned();
-    let deepseek = "deepseek https://api.deepseek.com/v1 (environment: DEEPSEEK_API_KEY)".to_owned();
+    let deepseek =
+        "deepseek https://api.deepseek.com/v1 (environment: DEEPSEEK_API_KEY)".to_owned();
     let router = "openrouter http://127.0.0.1:9/v1 (environment: OPENROUTER_API_KEY)".to_owned();
     let table: [(&[(&str, &str)], &str, Vec<String>); 5] = [
         (&[], "demo/demo", vec![demo.clone()]),
         (&[("OPENAI_API_KEY", " ")], "demo/demo", vec![demo.clone()]),
-        (&[("OPENAI_API_KEY", "sk-1")], "openai/gpt-5.4-mini", vec![demo.clone(), openai.clone()]),
+        (
+            &[("OPENAI_API_KEY", "sk-1")],
+            "openai/gpt-5.4-mini",
+            vec![demo.clone(), openai.clone()],
+        ),
         (
             &[("DEEPSEEK_API_KEY", "sk-1"), ("OPENAI_API_KEY", "sk-2")],
             "openai/gpt-5.4-mini",
             vec![deepseek, demo.clone(), openai],
         ),
         (
-            &[("OPENROUTER_API_KEY", "sk-1"), ("OPENROUTER_BASE_URL", "http://127.0.0.1:9/v1")],
+            &[
+                ("OPENROUTER_API_KEY", "sk-1"),
+                ("OPENROUTER_BASE_URL", "http://127.0.0.1:9/v1"),
+            ],
             "openrouter/openrouter/auto",
             vec![demo, router],
         ),
     ];
     for (environment, model, providers) in table {
         let expected = (model.to_owned(), providers);
-        assert_eq!(detected(environment, &LocalProbe::nowhere()).await, expected, "{environment:?}");
+        assert_eq!(
+            detected(environment, &LocalProbe::nowhere()).await,
+            expected,
+            "{environment:?}"
+        );
     }
 }
 
 #[tokio::test]
 async fn a_variable_that_cannot_be_used_is_named_and_its_key_is_not_shown() {
     let table = [
-        ([("OPENAI_API_KEY", "sk-canary x"), ("A", "")], "OPENAI_API_KEY"),
-        ([("OPENAI_API_KEY", "sk-canary"), ("OPENAI_BASE_URL", "nowhere")], "OPENAI_BASE_URL"),
+        (
+            [("OPENAI_API_KEY", "sk-canary x"), ("A", "")],
+            "OPENAI_API_KEY",
+        ),
+        (
+            [
+                ("OPENAI_API_KEY", "sk-canary"),
+                ("OPENAI_BASE_URL", "nowhere"),
+            ],
+            "OPENAI_BASE_URL",
+        ),
     ];
     for (variables, name) in table {
         let environment: Environment = variables.into_iter().collect();
         let config = ConfigDir::new("/nonexistent").load(&environment).unwrap();
-        let error = config.with_detected(&environment, &LocalProbe::nowhere()).await.unwrap_err();
+        let error = config
+            .with_detected(&environment, &LocalProbe::nowhere())
+            .await
+            .unwrap_err();
         let text = error.to_string();
         assert!(text.contains(&format!("environment: {name}: ")), "{text}");
         assert!(!text.contains("canary"), "{text}");
@@ -192,7 +238,9 @@ async fn answering(body: &'static str) -> String {
             let mut head = [0; 4096];
             let _ = tcp.read(&mut head).await;
             let length = body.len();
-            let answer = format!("HTTP/1.1 200 OK\r\nContent-Length: {length}\r\nConnection: close\r\n\r\n{body}");
+            let answer = format!(
+                "HTTP/1.1 200 OK\r\nContent-Length: {length}\r\nConnection: close\r\n\r\n{body}"
+            );
             let _ = tcp.write_all(answer.as_bytes()).await;
         }
     });
@@ -210,8 +258,14 @@ async fn a_model_server_on_this_machine_is_found_only_when_nothing_else_is_there
     probe.llama_cpp = Some(llama.clone());
     let (model, providers) = detected(&[], &probe).await;
     assert_eq!(model, "ollama/qwen3:8b");
-    assert_eq!(providers[1], format!("ollama http://{ollama}/v1 (found at {ollama})"));
-    assert_eq!(detected(&[("OPENAI_API_KEY", "sk-1")], &probe).await.0, "openai/gpt-5.4-mini");
+    assert_eq!(
+        providers[1],
+        format!("ollama http://{ollama}/v1 (found at {ollama})")
+    );
+    assert_eq!(
+        detected(&[("OPENAI_API_KEY", "sk-1")], &probe).await.0,
+        "openai/gpt-5.4-mini"
+    );
     probe.ollama = Some(web_page.clone());
     assert_eq!(detected(&[], &probe).await.0, "llama_cpp/local.gguf");
     probe.llama_cpp = Some(web_page);
@@ -221,9 +275,15 @@ async fn a_model_server_on_this_machine_is_found_only_when_nothing_else_is_there
 #[test]
 fn the_environment_says_where_to_look() {
     let environment: Environment = [("OLLAMA_HOST", "box:1")].into_iter().collect();
-    assert_eq!(LocalProbe::from_environment(&environment).ollama, Some("box:1".to_owned()));
+    assert_eq!(
+        LocalProbe::from_environment(&environment).ollama,
+        Some("box:1".to_owned())
+    );
     let environment: Environment = [("OPENVAALA_NO_PROBE", "1")].into_iter().collect();
-    assert_eq!(LocalProbe::from_environment(&environment), LocalProbe::nowhere());
+    assert_eq!(
+        LocalProbe::from_environment(&environment),
+        LocalProbe::nowhere()
+    );
 }
 
 fn new_provider(name: &str, url: &str) -> NewProvider {
@@ -235,27 +295,52 @@ fn a_provider_that_is_added_is_there_and_private_and_the_first_is_the_default() 
     let place = Place::new();
     let dir = ConfigDir::new(place.dir("config"));
     let environment = Environment::default();
-    let path = dir.add_provider(&new_provider("acme", "https://api.acme.example/v1"), &environment).unwrap();
+    let path = dir
+        .add_provider(
+            &new_provider("acme", "https://api.acme.example/v1"),
+            &environment,
+        )
+        .unwrap();
     assert_eq!(
         fs::read_to_string(&path).unwrap(),
         "type: openai_chat\nbase_url: https://api.acme.example/v1\napi_key: sk-canary\ndefault_model: m\n"
     );
-    assert_eq!(fs::metadata(&path).unwrap().permissions().mode() & 0o7777, 0o600);
+    assert_eq!(
+        fs::metadata(&path).unwrap().permissions().mode() & 0o7777,
+        0o600
+    );
     let main = fs::read_to_string(place.dir("config/openvaala.yaml")).unwrap();
     assert_eq!(main, "default_model:\n  provider: \"acme\"\n");
-    dir.add_provider(&new_provider("other", "http://127.0.0.1:1/v1"), &environment).unwrap();
+    dir.add_provider(
+        &new_provider("other", "http://127.0.0.1:1/v1"),
+        &environment,
+    )
+    .unwrap();
     let config = dir.load(&environment).unwrap();
     assert_eq!(config.model().provider, "acme");
-    assert_eq!(config.providers.keys().collect::<Vec<_>>(), ["acme", "other"]);
+    assert_eq!(
+        config.providers.keys().collect::<Vec<_>>(),
+        ["acme", "other"]
+    );
 
     let mut third = new_provider("third", "https://x/v1");
     third.make_default = true;
     let error = dir.add_provider(&third, &environment).unwrap_err();
-    assert!(matches!(error, AddProviderError::DefaultIsSet { .. }), "{error}");
-    let error = dir.add_provider(&new_provider("acme", "https://x/v1"), &environment).unwrap_err();
+    assert!(
+        matches!(error, AddProviderError::DefaultIsSet { .. }),
+        "{error}"
+    );
+    let error = dir
+        .add_provider(&new_provider("acme", "https://x/v1"), &environment)
+        .unwrap_err();
     assert!(matches!(error, AddProviderError::Exists { .. }), "{error}");
-    let error = dir.add_provider(&new_provider("../x", "https://x/v1"), &environment).unwrap_err();
-    assert!(matches!(error, AddProviderError::InvalidName { .. }), "{error}");
+    let error = dir
+        .add_provider(&new_provider("../x", "https://x/v1"), &environment)
+        .unwrap_err();
+    assert!(
+        matches!(error, AddProviderError::InvalidName { .. }),
+        "{error}"
+    );
 }
 
 #[test]
@@ -264,18 +349,42 @@ fn a_provider_that_would_break_the_configuration_leaves_it_as_it_was() {
     let main = "# mine\nstep_limit: 7";
     place.write("openvaala.yaml", main);
     let dir = ConfigDir::new(place.dir("config"));
-    let error = dir.add_provider(&new_provider("acme", "nowhere"), &Environment::default()).unwrap_err();
-    let AddProviderError::Refused { source } = &error else { panic!("{error}") };
-    assert!(source.to_string().contains("\"nowhere\" is no URL"), "{source}");
-    assert_eq!(fs::read_to_string(place.dir("config/openvaala.yaml")).unwrap(), main);
-    assert_eq!(fs::read_dir(place.dir("config/providers")).unwrap().count(), 0);
+    let error = dir
+        .add_provider(&new_provider("acme", "nowhere"), &Environment::default())
+        .unwrap_err();
+    let AddProviderError::Refused { source } = &error else {
+        panic!("{error}")
+    };
+    assert!(
+        source.to_string().contains("\"nowhere\" is no URL"),
+        "{source}"
+    );
+    assert_eq!(
+        fs::read_to_string(place.dir("config/openvaala.yaml")).unwrap(),
+        main
+    );
+    assert_eq!(
+        fs::read_dir(place.dir("config/providers")).unwrap().count(),
+        0
+    );
 
     let good = new_provider("acme", "https://x/v1");
     dir.add_provider(&good, &Environment::default()).unwrap();
     let expected = "# mine\nstep_limit: 7\ndefault_model:\n  provider: \"acme\"\n";
-    assert_eq!(fs::read_to_string(place.dir("config/openvaala.yaml")).unwrap(), expected);
+    assert_eq!(
+        fs::read_to_string(place.dir("config/openvaala.yaml")).unwrap(),
+        expected
+    );
 
     place.write("providers/broken.yaml", "type: [\n");
-    let error = dir.add_provider(&new_provider("more", "https://x/v1"), &Environment::default()).unwrap_err();
-    assert!(matches!(error, AddProviderError::BrokenBefore { .. }), "{error}");
+    let error = dir
+        .add_provider(
+            &new_provider("more", "https://x/v1"),
+            &Environment::default(),
+        )
+        .unwrap_err();
+    assert!(
+        matches!(error, AddProviderError::BrokenBefore { .. }),
+        "{error}"
+    );
 }

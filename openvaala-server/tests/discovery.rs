@@ -23,12 +23,19 @@ async fn p_09_the_discovery_file_is_private_true_and_gone_after_a_clean_end() {
     );
     assert_eq!(
         (found.data_dir, found.protocol_version.as_str(), found.path),
-        (fs::canonicalize(&data).unwrap(), PROTOCOL_VERSION, path.clone())
+        (
+            fs::canonicalize(&data).unwrap(),
+            PROTOCOL_VERSION,
+            path.clone()
+        )
     );
-    let names: Vec<_> = fs::read_dir(&state).unwrap().map(|entry| entry.unwrap().file_name()).collect();
+    let names: Vec<_> = fs::read_dir(&state)
+        .unwrap()
+        .map(|entry| entry.unwrap().file_name())
+        .collect();
     assert_eq!(names, ["runtime-server.yaml"]);
-    server.stop().await;
-    assert!(!path.exists());
+    let _place = server.stop().await;
+    assert!(state.exists() && !path.exists());
 }
 
 #[tokio::test]
@@ -43,10 +50,17 @@ async fn p_06_another_data_directory_has_a_file_of_its_own_under_any_of_its_name
     let found = find(&state, &link).unwrap().unwrap();
     assert_eq!(found.address, server.address);
     let name = found.path.file_name().unwrap().to_str().unwrap().to_owned();
-    assert!(name.starts_with("runtime-server-") && name.len() == "runtime-server-.yaml".len() + 16, "{name}");
+    assert!(
+        name.starts_with("runtime-server-") && name.len() == "runtime-server-.yaml".len() + 16,
+        "{name}"
+    );
     fs::create_dir(server.place.dir("other")).unwrap();
     assert!(find(&state, &server.place.dir("other")).unwrap().is_none());
-    assert!(find(&state, &server.place.dir("missing")).unwrap().is_none());
+    assert!(
+        find(&state, &server.place.dir("missing"))
+            .unwrap()
+            .is_none()
+    );
     server.stop().await;
 }
 
@@ -61,7 +75,10 @@ async fn s_15_a_file_or_directory_that_others_could_have_written_is_not_trusted(
     for mode in [0o640, 0o604, 0o620] {
         set_mode(&path, mode);
         let error = find(&state, &data).unwrap_err();
-        assert!(matches!(error, DiscoveryError::Untrusted { .. }), "{mode:o}: {error}");
+        assert!(
+            matches!(error, DiscoveryError::Untrusted { .. }),
+            "{mode:o}: {error}"
+        );
     }
     set_mode(&path, 0o600);
     set_mode(&state, 0o777);
@@ -73,10 +90,16 @@ async fn s_15_a_file_or_directory_that_others_could_have_written_is_not_trusted(
     let target = server.place.dir("target");
     fs::rename(&path, &target).unwrap();
     symlink(&target, &path).unwrap();
-    assert!(matches!(find(&state, &data).unwrap_err(), DiscoveryError::Untrusted { .. }));
+    assert!(matches!(
+        find(&state, &data).unwrap_err(),
+        DiscoveryError::Untrusted { .. }
+    ));
     fs::remove_file(&path).unwrap();
     fs::hard_link(&target, &path).unwrap();
-    assert!(matches!(find(&state, &data).unwrap_err(), DiscoveryError::Untrusted { .. }));
+    assert!(matches!(
+        find(&state, &data).unwrap_err(),
+        DiscoveryError::Untrusted { .. }
+    ));
     fs::remove_file(&path).unwrap();
 
     fs::write(&path, format!("token: {}\n", server.token.to_hex())).unwrap();
@@ -84,7 +107,7 @@ async fn s_15_a_file_or_directory_that_others_could_have_written_is_not_trusted(
     let error = find(&state, &data).unwrap_err();
     assert!(matches!(error, DiscoveryError::Damaged { .. }), "{error}");
     assert!(!error.to_string().contains(&server.token.to_hex()));
-    server.stop().await;
+    let _place = server.stop().await;
     assert!(path.exists(), "a file that is not the server's own stays");
 }
 
@@ -98,7 +121,10 @@ async fn s_15_a_link_at_the_place_of_the_file_is_replaced_and_its_target_untouch
     symlink(&target, place.dir("state").join("runtime-server.yaml")).unwrap();
     let server = Running::start_in(place).await;
     let (state, data) = (server.place.dir("state"), server.place.dir("data"));
-    assert_eq!(find(&state, &data).unwrap().unwrap().address, server.address);
+    assert_eq!(
+        find(&state, &data).unwrap().unwrap().address,
+        server.address
+    );
     assert_eq!(fs::read_to_string(&target).unwrap(), "mine");
     server.stop().await;
 }

@@ -20,14 +20,25 @@ async fn s_01_every_route_but_health_and_challenge_needs_the_proof() {
         ("POST", "/healthz", 404, "there is nothing here"),
         ("GET", "/", 404, "there is nothing here"),
         ("GET", "/web/v1/", 404, "there is nothing here"),
-        ("GET", "/api/v1/openvaala/../../etc/passwd", 404, "there is nothing here"),
+        (
+            "GET",
+            "/api/v1/openvaala/../../etc/passwd",
+            404,
+            "there is nothing here",
+        ),
         ("POST", ENDPOINT, 404, "there is nothing here"),
         ("OPTIONS", ENDPOINT, 404, "there is nothing here"),
-        ("GET", ENDPOINT, 401, "ask for a challenge first, on this connection"),
+        (
+            "GET",
+            ENDPOINT,
+            401,
+            "ask for a challenge first, on this connection",
+        ),
     ];
     for (method, path, status, body) in table {
         let mut tcp = TcpStream::connect(address).await.unwrap();
-        let head = format!("{method} {path} HTTP/1.1\r\nHost: {address}\r\nContent-Length: 0\r\n\r\n");
+        let head =
+            format!("{method} {path} HTTP/1.1\r\nHost: {address}\r\nContent-Length: 0\r\n\r\n");
         let answer = request(&mut tcp, &head).await;
         assert_eq!(answer, (status, body.to_owned()), "{method} {path}");
     }
@@ -46,11 +57,31 @@ async fn s_01_a_wrong_a_missing_or_a_doubled_proof_is_refused() {
     let table: [(&str, Lines, &str); 7] = [
         ("no header", |_, _| String::new(), no_proof),
         ("empty", |_, _| "Authorization: \r\n".to_owned(), no_proof),
-        ("another scheme", |proof, _| format!("Authorization: Bearer {proof}\r\n"), no_proof),
-        ("cut", |proof, _| format!("Authorization: OpenVaala {}\r\n", &proof[..63]), no_proof),
-        ("the token itself", |_, token| format!("Authorization: OpenVaala {}\r\n", token.to_hex()), wrong),
-        ("a guess", |_, _| format!("Authorization: OpenVaala {}\r\n", "0".repeat(64)), wrong),
-        ("twice", |proof, _| format!("Authorization: OpenVaala {proof}\r\n").repeat(2), no_proof),
+        (
+            "another scheme",
+            |proof, _| format!("Authorization: Bearer {proof}\r\n"),
+            no_proof,
+        ),
+        (
+            "cut",
+            |proof, _| format!("Authorization: OpenVaala {}\r\n", &proof[..63]),
+            no_proof,
+        ),
+        (
+            "the token itself",
+            |_, token| format!("Authorization: OpenVaala {}\r\n", token.to_hex()),
+            wrong,
+        ),
+        (
+            "a guess",
+            |_, _| format!("Authorization: OpenVaala {}\r\n", "0".repeat(64)),
+            wrong,
+        ),
+        (
+            "twice",
+            |proof, _| format!("Authorization: OpenVaala {proof}\r\n").repeat(2),
+            no_proof,
+        ),
     ];
     for (name, lines, reason) in table {
         let mut tcp = TcpStream::connect(address).await.unwrap();
@@ -63,8 +94,13 @@ async fn s_01_a_wrong_a_missing_or_a_doubled_proof_is_refused() {
         let reason = "this challenge was used before: open a new connection";
         assert_eq!(answer, (401, reason.to_owned()), "{name}");
     }
-    let peer = Peer { name: "test".to_owned(), version: "1".to_owned() };
-    let error = Client::connect(ConnectOptions::new(address, other, peer)).await.unwrap_err();
+    let peer = Peer {
+        name: "test".to_owned(),
+        version: "1".to_owned(),
+    };
+    let error = Client::connect(ConnectOptions::new(address, other, peer))
+        .await
+        .unwrap_err();
     assert!(matches!(error, ClientError::WrongServer { .. }), "{error}");
     server.stop().await;
 }
@@ -79,17 +115,34 @@ async fn s_01_a_proof_is_worth_nothing_on_another_connection() {
 
     let mut second = TcpStream::connect(address).await.unwrap();
     let answer = request(&mut second, &upgrade(address, &lines)).await;
-    assert_eq!(answer, (401, "ask for a challenge first, on this connection".to_owned()));
+    assert_eq!(
+        answer,
+        (
+            401,
+            "ask for a challenge first, on this connection".to_owned()
+        )
+    );
 
     let mut third = TcpStream::connect(address).await.unwrap();
     challenge(&mut third, address, &server.token).await;
     let answer = request(&mut third, &upgrade(address, &lines)).await;
-    assert_eq!(answer, (401, "the proof is wrong: it was made with another token".to_owned()));
+    assert_eq!(
+        answer,
+        (
+            401,
+            "the proof is wrong: it was made with another token".to_owned()
+        )
+    );
 
     let nonce = Nonce::generate().unwrap();
-    let again = format!("GET {CHALLENGE_PATH} HTTP/1.1\r\nHost: {address}\r\n{NONCE_HEADER}: {nonce}\r\n\r\n");
+    let again = format!(
+        "GET {CHALLENGE_PATH} HTTP/1.1\r\nHost: {address}\r\n{NONCE_HEADER}: {nonce}\r\n\r\n"
+    );
     let answer = request(&mut first, &again).await;
-    assert_eq!(answer, (400, "one challenge a connection: open a new one".to_owned()));
+    assert_eq!(
+        answer,
+        (400, "one challenge a connection: open a new one".to_owned())
+    );
     server.stop().await;
 }
 
@@ -113,7 +166,11 @@ async fn s_06_only_the_own_address_and_localhost_are_taken_as_host() {
         for path in ["/healthz", ENDPOINT] {
             let mut tcp = TcpStream::connect(address).await.unwrap();
             let head = format!("GET {path} HTTP/1.1\r\n{host}\r\n\r\n");
-            let status = if status == 200 && path == ENDPOINT { 401 } else { status };
+            let status = if status == 200 && path == ENDPOINT {
+                401
+            } else {
+                status
+            };
             assert_eq!(request(&mut tcp, &head).await.0, status, "{host} {path}");
         }
     }
@@ -125,15 +182,24 @@ async fn s_03_s_04_a_request_with_an_origin_is_refused_even_with_the_right_proof
     let server = Running::start().await;
     let address = server.address;
     let origins = [
-        "https://evil.example", "null", "file://", "http://localhost:9999", "chrome-extension://x",
-        &format!("http://{address}"), &format!("https://{address}"),
+        "https://evil.example",
+        "null",
+        "file://",
+        "http://localhost:9999",
+        "chrome-extension://x",
+        &format!("http://{address}"),
+        &format!("https://{address}"),
     ];
     for origin in origins {
         let mut tcp = TcpStream::connect(address).await.unwrap();
         let proof = challenge(&mut tcp, address, &server.token).await;
         let lines = format!("Authorization: OpenVaala {proof}\r\nOrigin: {origin}\r\n");
         let answer = request(&mut tcp, &upgrade(address, &lines)).await;
-        assert_eq!(answer, (403, "requests of web pages are not taken".to_owned()), "{origin}");
+        assert_eq!(
+            answer,
+            (403, "requests of web pages are not taken".to_owned()),
+            "{origin}"
+        );
     }
     server.stop().await;
 }
@@ -144,10 +210,14 @@ async fn a_request_that_is_no_upgrade_is_told_so() {
     let address = server.address;
     let mut tcp = TcpStream::connect(address).await.unwrap();
     let proof = challenge(&mut tcp, address, &server.token).await;
-    let head =
-        format!("GET {ENDPOINT} HTTP/1.1\r\nHost: {address}\r\nAuthorization: OpenVaala {proof}\r\n\r\n");
+    let head = format!(
+        "GET {ENDPOINT} HTTP/1.1\r\nHost: {address}\r\nAuthorization: OpenVaala {proof}\r\n\r\n"
+    );
     let answer = request(&mut tcp, &head).await;
-    assert_eq!(answer, (426, "this is a WebSocket of version 13".to_owned()));
+    assert_eq!(
+        answer,
+        (426, "this is a WebSocket of version 13".to_owned())
+    );
     server.stop().await;
 }
 

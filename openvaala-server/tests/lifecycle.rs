@@ -17,7 +17,9 @@ use crate::support::{LONG, Place, Running};
 async fn p_01_a_second_server_on_a_data_directory_says_who_has_it_and_the_first_goes_on() {
     let server = Running::start().await;
     let error = Server::start(server.place.options()).await.unwrap_err();
-    let ServerError::DataDirInUse { pid, address, .. } = &error else { panic!("{error}") };
+    let ServerError::DataDirInUse { pid, address, .. } = &error else {
+        panic!("{error}")
+    };
     assert_eq!(
         (*pid, address.clone()),
         (Some(std::process::id()), Some(server.address.to_string()))
@@ -78,7 +80,10 @@ async fn s_02_other_machines_cannot_be_served() {
         let mut options = place.options();
         options.listen = Some(address.parse().unwrap());
         let error = Server::start(options).await.unwrap_err();
-        assert!(matches!(error, ServerError::NotLoopback { .. }), "{address}: {error}");
+        assert!(
+            matches!(error, ServerError::NotLoopback { .. }),
+            "{address}: {error}"
+        );
     }
 }
 
@@ -88,21 +93,44 @@ async fn p_25_a_reload_with_a_broken_file_changes_nothing_and_says_where_it_is_b
     place.write("openvaala.yaml", "idle_exit_seconds: 60\n");
     let server = Running::start_in(place).await;
     let (client, _notices) = server.client().await;
-    server.place.write("providers/acme.yaml", "type: openai_chat\nbase_url: ftp://x\n");
-    let error = client.call::<ServerReload>(ReloadParams {}).await.unwrap_err();
-    let ClientError::Rpc(error) = error else { panic!("{error}") };
+    server.place.write(
+        "providers/acme.yaml",
+        "type: openai_chat\nbase_url: ftp://x\n",
+    );
+    let error = client
+        .call::<ServerReload>(ReloadParams {})
+        .await
+        .unwrap_err();
+    let ClientError::Rpc(error) = error else {
+        panic!("{error}")
+    };
     assert_eq!(error.code, -32000);
-    assert!(error.message.contains("providers/acme.yaml:2:11: base_url"), "{}", error.message);
-    assert!(error.message.ends_with("the configuration before stays in force"), "{}", error.message);
+    assert!(
+        error.message.contains("providers/acme.yaml:2:11: base_url"),
+        "{}",
+        error.message
+    );
+    assert!(
+        error
+            .message
+            .ends_with("the configuration before stays in force"),
+        "{}",
+        error.message
+    );
     let list = client.call::<ProviderList>(ListParams {}).await.unwrap();
     assert_eq!(list.providers.len(), 1);
 
     let text = "type: openai_chat\nbase_url: http://127.0.0.1:1/v1\ndefault_model: m\n";
     server.place.write("providers/acme.yaml", text);
-    server.place.write("openvaala.yaml", "listen: 127.0.0.1:1\n");
+    server
+        .place
+        .write("openvaala.yaml", "listen: 127.0.0.1:1\n");
     let result = client.call::<ServerReload>(ReloadParams {}).await.unwrap();
     assert_eq!(result.default_model.provider, "acme");
-    let expected = format!("listen: 127.0.0.1:1 (the server listens at {})", server.address);
+    let expected = format!(
+        "listen: 127.0.0.1:1 (the server listens at {})",
+        server.address
+    );
     assert_eq!(result.after_restart, [expected]);
     // Who connects from now on is told so.
     let (client, _notices) = server.client().await;
@@ -120,8 +148,16 @@ async fn a_missing_key_variable_is_shown_as_trouble_and_not_as_a_broken_file() {
     let (client, _notices) = server.client().await;
     let status = client.call::<ServerStatus>(StatusParams {}).await.unwrap();
     assert_eq!(status.degraded.len(), 1);
-    assert!(status.degraded[0].contains("acme.yaml:3:1: api_key_env"), "{:?}", status.degraded);
-    assert!(status.degraded[0].contains("ACME_LOGIN"), "{:?}", status.degraded);
+    assert!(
+        status.degraded[0].contains("acme.yaml:3:1: api_key_env"),
+        "{:?}",
+        status.degraded
+    );
+    assert!(
+        status.degraded[0].contains("ACME_LOGIN"),
+        "{:?}",
+        status.degraded
+    );
     server.stop().await;
 }
 
@@ -136,7 +172,8 @@ async fn a_server_that_a_client_started_ends_when_it_has_nothing_to_do() {
     client.call::<ServerStatus>(StatusParams {}).await.unwrap();
     client.close().await;
     timeout(LONG, server.task).await.unwrap().unwrap();
-    assert!(!server.place.dir("state").join("runtime-server.yaml").exists());
+    let state = server.place.dir("state");
+    assert!(state.exists() && !state.join("runtime-server.yaml").exists());
 }
 
 #[tokio::test]
@@ -146,7 +183,13 @@ async fn status_tells_what_the_server_is() {
     let status = client.call::<ServerStatus>(StatusParams {}).await.unwrap();
     let data = fs::canonicalize(server.place.dir("data")).unwrap();
     assert_eq!(
-        (status.pid, status.address, status.data_dir, status.clients, status.degraded),
+        (
+            status.pid,
+            status.address,
+            status.data_dir,
+            status.clients,
+            status.degraded
+        ),
         (
             std::process::id(),
             server.address.to_string(),

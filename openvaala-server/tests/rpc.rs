@@ -17,23 +17,53 @@ use crate::support::{LONG, Place, Running, initialize};
 /// Code and message of an error.
 fn error(answer: &Value) -> (i64, &str) {
     let error = &answer["error"];
-    (error["code"].as_i64().unwrap_or_default(), error["message"].as_str().unwrap_or_default())
+    (
+        error["code"].as_i64().unwrap_or_default(),
+        error["message"].as_str().unwrap_or_default(),
+    )
 }
 
 #[tokio::test]
 async fn initialize_comes_first_and_once() {
     let server = Running::start().await;
     let mut raw = server.raw_new().await;
-    for method in METHODS.iter().map(|method| method.name).filter(|name| *name != "initialize") {
+    for method in METHODS
+        .iter()
+        .map(|method| method.name)
+        .filter(|name| *name != "initialize")
+    {
         let answer = raw.call(method, json!({})).await;
-        assert_eq!(error(&answer), (-32600, "send `initialize` first"), "{method}");
+        assert_eq!(
+            error(&answer),
+            (-32600, "send `initialize` first"),
+            "{method}"
+        );
     }
-    let answer = raw.call("initialize", initialize(openvaala_protocol::PROTOCOL_VERSION)).await;
-    assert_eq!(answer["result"]["default_model"], json!({ "provider": "demo", "model": "demo" }));
+    let answer = raw
+        .call(
+            "initialize",
+            initialize(openvaala_protocol::PROTOCOL_VERSION),
+        )
+        .await;
+    assert_eq!(
+        answer["result"]["default_model"],
+        json!({ "provider": "demo", "model": "demo" })
+    );
     let notice = answer["result"]["notice"].as_str().unwrap();
-    assert!(notice.contains("no AI") && notice.contains("openvaala provider add"), "{notice}");
-    let answer = raw.call("initialize", initialize(openvaala_protocol::PROTOCOL_VERSION)).await;
-    assert_eq!(error(&answer), (-32600, "this connection is initialized already"));
+    assert!(
+        notice.contains("no AI") && notice.contains("openvaala provider add"),
+        "{notice}"
+    );
+    let answer = raw
+        .call(
+            "initialize",
+            initialize(openvaala_protocol::PROTOCOL_VERSION),
+        )
+        .await;
+    assert_eq!(
+        error(&answer),
+        (-32600, "this connection is initialized already")
+    );
     server.stop().await;
 }
 
@@ -50,7 +80,11 @@ async fn after_a_version_mismatch_only_shutdown_works() {
     for method in ["server/status", "conversation/list", "initialize"] {
         let answer = raw.call(method, json!({})).await;
         let (code, message) = error(&answer);
-        assert_eq!((code, message.contains("only `server/shutdown` works")), (-32600, true), "{method}");
+        assert_eq!(
+            (code, message.contains("only `server/shutdown` works")),
+            (-32600, true),
+            "{method}"
+        );
     }
     let answer = raw.call("server/shutdown", json!({})).await;
     assert_eq!(answer["result"], json!({ "pid": std::process::id() }));
@@ -65,23 +99,54 @@ async fn unknown_methods_and_wrong_params_name_what_is_wrong() {
     assert_eq!(error(&answer).0, -32601);
     assert!(error(&answer).1.contains("conversation/destroy"));
     let table = [
-        ("server/status", json!({ "verbose": true }), "unknown field `verbose`"),
-        ("conversation/get", json!({}), "missing field `conversation_id`"),
-        ("conversation/get", json!({ "conversation_id": "../../etc" }), "is no conversation id"),
-        ("session/send", json!({ "conversation_id": 1 }), "invalid type: integer"),
+        (
+            "server/status",
+            json!({ "verbose": true }),
+            "unknown field `verbose`",
+        ),
+        (
+            "conversation/get",
+            json!({}),
+            "missing field `conversation_id`",
+        ),
+        (
+            "conversation/get",
+            json!({ "conversation_id": "../../etc" }),
+            "is no conversation id",
+        ),
+        (
+            "session/send",
+            json!({ "conversation_id": 1 }),
+            "invalid type: integer",
+        ),
         ("session/items", json!([]), "params of session/items"),
     ];
     for (method, params, part) in table {
         let answer = raw.call(method, params).await;
         let (code, message) = error(&answer);
-        assert_eq!((code, message.contains(part)), (-32602, true), "{method}: {message}");
+        assert_eq!(
+            (code, message.contains(part)),
+            (-32602, true),
+            "{method}: {message}"
+        );
     }
     let id = "0192d3f5-8c1e-7a5b-9c2d-3e4f5a6b7c8d";
-    let answer = raw.call("conversation/get", json!({ "conversation_id": id })).await;
-    assert_eq!(error(&answer), (-32002, format!("there is no conversation {id}").as_str()));
+    let answer = raw
+        .call("conversation/get", json!({ "conversation_id": id }))
+        .await;
+    assert_eq!(
+        error(&answer),
+        (-32002, format!("there is no conversation {id}").as_str())
+    );
     let params = json!({ "model": { "provider": "acme", "model": "x" } });
     let answer = raw.call("conversation/create", params).await;
-    assert_eq!(error(&answer), (-32602, r#"there is no model provider "acme"; there are: demo"#));
+    assert_eq!(
+        error(&answer),
+        (
+            -32602,
+            r#"there is no model provider "acme"; there are: demo"#
+        )
+    );
     server.stop().await;
 }
 
@@ -94,10 +159,22 @@ async fn s_141_a_thousand_frames_of_garbage_are_answered_and_change_nothing() {
         ("", Some(-32700)),
         ("{", Some(-32700)),
         ("null", Some(-32600)),
-        ("[{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"server/status\"}]", Some(-32600)),
-        ("{\"jsonrpc\":\"1.0\",\"id\":1,\"method\":\"server/status\"}", Some(-32600)),
-        ("{\"jsonrpc\":\"2.0\",\"id\":null,\"method\":\"server/status\"}", Some(-32600)),
-        ("{\"jsonrpc\":\"2.0\",\"id\":{},\"method\":\"server/status\"}", Some(-32600)),
+        (
+            "[{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"server/status\"}]",
+            Some(-32600),
+        ),
+        (
+            "{\"jsonrpc\":\"1.0\",\"id\":1,\"method\":\"server/status\"}",
+            Some(-32600),
+        ),
+        (
+            "{\"jsonrpc\":\"2.0\",\"id\":null,\"method\":\"server/status\"}",
+            Some(-32600),
+        ),
+        (
+            "{\"jsonrpc\":\"2.0\",\"id\":{},\"method\":\"server/status\"}",
+            Some(-32600),
+        ),
         ("{\"jsonrpc\":\"2.0\",\"id\":7,\"result\":1}", None),
         ("{\"jsonrpc\":\"2.0\",\"method\":\"server/shutdown\"}", None),
         (deep.as_str(), Some(-32600)),
@@ -111,10 +188,16 @@ async fn s_141_a_thousand_frames_of_garbage_are_answered_and_change_nothing() {
             }
         }
     }
-    raw.socket.send(Message::binary(vec![1, 2, 3])).await.unwrap();
+    raw.socket
+        .send(Message::binary(vec![1, 2, 3]))
+        .await
+        .unwrap();
     let answer = raw.receive().await;
     assert_eq!(error(&answer).0, -32600);
-    assert_eq!(raw.call("server/status", json!({})).await["result"]["clients"], 1);
+    assert_eq!(
+        raw.call("server/status", json!({})).await["result"]["clients"],
+        1
+    );
     server.stop().await;
 }
 
@@ -123,10 +206,19 @@ async fn s_132_deep_params_are_refused_without_an_overflow() {
     let server = Running::start().await;
     let mut raw = server.raw().await;
     let deep = format!("{}{}", "[".repeat(1_000_000), "]".repeat(1_000_000));
-    raw.send(format!("{{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"server/status\",\"params\":{deep}}}")).await;
+    raw.send(format!(
+        "{{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"server/status\",\"params\":{deep}}}"
+    ))
+    .await;
     let answer = raw.receive().await;
-    assert!(matches!(error(&answer).0, -32700 | -32602 | -32600), "{answer}");
-    assert_eq!(raw.call("server/status", json!({})).await["result"]["clients"], 1);
+    assert!(
+        matches!(error(&answer).0, -32700 | -32602 | -32600),
+        "{answer}"
+    );
+    assert_eq!(
+        raw.call("server/status", json!({})).await["result"]["clients"],
+        1
+    );
     server.stop().await;
 }
 
@@ -157,15 +249,26 @@ async fn s_139_more_requests_at_once_than_are_worked_on_are_refused_as_overloade
     let server = Running::start_in(place).await;
     let mut raw = server.raw().await;
     for _ in 0..64 {
-        raw.request("provider/test", json!({ "name": "silent" })).await;
+        raw.request("provider/test", json!({ "name": "silent" }))
+            .await;
     }
     let answer = raw.call("server/status", json!({})).await;
     assert_eq!(
         error(&answer),
-        (-32005, "64 requests of this client are worked on: wait for some of them")
+        (
+            -32005,
+            "64 requests of this client are worked on: wait for some of them"
+        )
     );
     let (other, _notices) = server.client().await;
-    assert_eq!(other.call::<ServerStatus>(StatusParams {}).await.unwrap().clients, 2);
+    assert_eq!(
+        other
+            .call::<ServerStatus>(StatusParams {})
+            .await
+            .unwrap()
+            .clients,
+        2
+    );
     server.stop().await;
 }
 
@@ -187,13 +290,21 @@ async fn a_client_of_the_protocol_can_stop_the_server() {
 #[tokio::test]
 async fn providers_are_listed_with_their_origin_and_tested() {
     let place = Place::new();
-    let nobody = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
-    let text = format!("type: openai_chat\nbase_url: http://{nobody}/v1\napi_key: sk-canary\ndefault_model: m\n");
+    let nobody = std::net::TcpListener::bind("127.0.0.1:0")
+        .unwrap()
+        .local_addr()
+        .unwrap();
+    let text = format!(
+        "type: openai_chat\nbase_url: http://{nobody}/v1\napi_key: sk-canary\ndefault_model: m\n"
+    );
     place.write("providers/acme.yaml", &text);
     place.write("openvaala.yaml", "default_model: {provider: demo}\n");
     let server = Running::start_in(place).await;
     let (client, _notices) = server.client().await;
-    let list = client.call::<ProviderList>(provider::ListParams {}).await.unwrap();
+    let list = client
+        .call::<ProviderList>(provider::ListParams {})
+        .await
+        .unwrap();
     assert_eq!(
         serde_json::to_value(list).unwrap(),
         json!({
@@ -211,14 +322,25 @@ async fn providers_are_listed_with_their_origin_and_tested() {
         })
     );
     let test = |name: &str| {
-        let params = provider::TestParams { name: name.to_owned(), model: None };
+        let params = provider::TestParams {
+            name: name.to_owned(),
+            model: None,
+        };
         client.call::<ProviderTest>(params)
     };
     assert!(test("demo").await.unwrap().ok);
     let acme = test("acme").await.unwrap();
-    assert_eq!((acme.ok, acme.message.contains(&nobody.to_string())), (false, true), "{}", acme.message);
+    assert_eq!(
+        (acme.ok, acme.message.contains(&nobody.to_string())),
+        (false, true),
+        "{}",
+        acme.message
+    );
     assert!(!acme.message.contains("canary"));
     let error = test("nobody").await.unwrap_err();
-    assert!(error.to_string().contains("there are: acme, demo"), "{error}");
+    assert!(
+        error.to_string().contains("there are: acme, demo"),
+        "{error}"
+    );
     server.stop().await;
 }

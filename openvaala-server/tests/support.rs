@@ -33,7 +33,9 @@ pub(crate) struct Place {
 
 impl Place {
     pub(crate) fn new() -> Self {
-        Self { root: tempfile::tempdir().unwrap() }
+        Self {
+            root: tempfile::tempdir().unwrap(),
+        }
     }
 
     pub(crate) fn dir(&self, name: &str) -> PathBuf {
@@ -84,11 +86,20 @@ impl Running {
         let server = Server::start(options).await?;
         let (address, token, handle) = (server.address(), server.token().clone(), server.handle());
         let task = tokio::spawn(server.run_until_stopped());
-        Ok(Self { place, address, token, handle, task })
+        Ok(Self {
+            place,
+            address,
+            token,
+            handle,
+            task,
+        })
     }
 
     pub(crate) fn connect_options(&self) -> ConnectOptions {
-        let client = Peer { name: "test".to_owned(), version: "1".to_owned() };
+        let client = Peer {
+            name: "test".to_owned(),
+            version: "1".to_owned(),
+        };
         ConnectOptions::new(self.address, self.token.clone(), client)
     }
 
@@ -111,7 +122,9 @@ impl Running {
         let authorization = format!("Authorization: OpenVaala {proof}\r\n");
         let (status, _) = request(&mut tcp, &upgrade(self.address, &authorization)).await;
         assert_eq!(status, 101);
-        let config = WebSocketConfig::default().max_message_size(None).max_frame_size(None);
+        let config = WebSocketConfig::default()
+            .max_message_size(None)
+            .max_frame_size(None);
         let socket = WebSocketStream::from_raw_socket(tcp, Role::Client, Some(config)).await;
         Raw { socket, next: 0 }
     }
@@ -151,7 +164,12 @@ impl Raw {
     /// The next message, whatever it is.
     pub(crate) async fn receive(&mut self) -> Value {
         loop {
-            match timeout(LONG, self.socket.next()).await.unwrap().unwrap().unwrap() {
+            match timeout(LONG, self.socket.next())
+                .await
+                .unwrap()
+                .unwrap()
+                .unwrap()
+            {
                 Message::Text(text) => return serde_json::from_str(&text).unwrap(),
                 Message::Close(frame) => panic!("closed: {frame:?}"),
                 _ => {}
@@ -185,11 +203,16 @@ impl Raw {
 /// Asks for a challenge, checks the server's proof, and gives ours.
 pub(crate) async fn challenge(tcp: &mut TcpStream, address: SocketAddr, token: &Token) -> String {
     let nonce = Nonce::generate().unwrap();
-    let head = format!("GET {CHALLENGE_PATH} HTTP/1.1\r\nHost: {address}\r\n{NONCE_HEADER}: {nonce}\r\n\r\n");
+    let head = format!(
+        "GET {CHALLENGE_PATH} HTTP/1.1\r\nHost: {address}\r\n{NONCE_HEADER}: {nonce}\r\n\r\n"
+    );
     let (status, body) = request(tcp, &head).await;
     assert_eq!(status, 200, "{body}");
     let challenge: Challenge = serde_json::from_str(&body).unwrap();
-    assert_eq!(challenge.proof, server_proof(token, &nonce, &challenge.nonce));
+    assert_eq!(
+        challenge.proof,
+        server_proof(token, &nonce, &challenge.nonce)
+    );
     client_proof(token, &nonce, &challenge.nonce).to_string()
 }
 
@@ -215,7 +238,9 @@ async fn response(tcp: &mut TcpStream) -> (u16, String) {
     let head = String::from_utf8(head).unwrap().to_ascii_lowercase();
     let status = head.split(' ').nth(1).unwrap().parse().unwrap();
     assert!(!head.contains("access-control-allow-origin"), "{head}");
-    let length = head.lines().find_map(|line| line.strip_prefix("content-length: "));
+    let length = head
+        .lines()
+        .find_map(|line| line.strip_prefix("content-length: "));
     let mut body = vec![0; length.map_or(0, |length| length.parse().unwrap())];
     tcp.read_exact(&mut body).await.unwrap();
     (status, String::from_utf8(body).unwrap())

@@ -7,14 +7,13 @@ mod answer;
 mod asked;
 mod connection;
 
-use std::net::SocketAddr;
+use std::net::{SocketAddr, TcpListener};
 use std::sync::Arc;
-use std::sync::mpsc::{Receiver, channel};
+use std::sync::mpsc::{Receiver, Sender, channel};
 use std::thread::{self, JoinHandle};
 use std::time::Instant;
 
 use serde_json::Value;
-use tokio::net::TcpListener;
 use tokio::runtime::Builder;
 use tokio::sync::{oneshot, watch};
 use tokio::task::JoinSet;
@@ -55,29 +54,20 @@ impl FakeModel {
     /// If it cannot.
     #[must_use]
     pub fn start(behaviour: impl Fn(&Asked) -> Answer + Send + Sync + 'static) -> Self {
-        let runtime = Builder::new_current_thread().enable_all().build();
-        let runtime = runtime.expect("a runtime can be made");
-        let listener = runtime.block_on(TcpListener::bind("127.0.0.1:0"));
-        let listener = listener.expect("a port is free");
+        let listener = TcpListener::bind("127.0.0.1:0").expect("a port is free");
+        listener
+            .set_nonblocking(true)
+            .expect("a listener can be non-blocking");
         let address = listener.local_addr().expect("a listener has an address");
         let (sender, incoming) = channel();
         let (stop, stopped) = oneshot::channel();
         let behaviour: Behaviour = Arc::new(behaviour);
-        let serve = async move {
-            let mut connections = JoinSet::new();
-            loop {
-                let Ok((stream, _)) = listener.accept().await else {
-                    break;
-                };
-                let connection = connection::serve(stream, Arc::clone(&behaviour), sender.clone());
-                connections.spawn(connection);
-                while connections.try_join_next().is_some() {}
-            }
-        };
         let thread = thread::spawn(move || {
+            let runtime = Builder::new_current_thread().enable_all().build();
+            let runtime = runtime.expect("a runtime can be made");
             runtime.block_on(async {
                 tokio::select! {
-                    () = serve => {}
+                    () = serve(listener, behaviour, sender) => {}
                     _ = stopped => {}
                 }
             });
@@ -118,6 +108,20 @@ impl FakeModel {
             refused.is_empty(),
             "the model refused requests: {refused:#?}"
         );
+    }
+}
+
+/// Accepts connections for ever; dropped, it ends them all.
+async fn serve(listener: TcpListener, behaviour: Behaviour, seen: Sender<Seen>) {
+    let listener = tokio::net::TcpListener::from_std(listener).expect("the runtime has I/O");
+    let mut connections = JoinSet::new();
+    while let Ok((stream, _)) = listener.accept().await {
+        connections.spawn(connection::serve(
+            stream,
+            Arc::clone(&behaviour),
+            seen.clone(),
+        ));
+        while connections.try_join_next().is_some() {}
     }
 }
 

@@ -32,7 +32,9 @@ const KEYS: [&str; 3] = ["OPENAI_API_KEY", "OPENROUTER_API_KEY", "DEEPSEEK_API_K
 
 pub(super) async fn run(dirs: &Dirs, args: ExecArgs) -> Result<ExitCode, CliError> {
     if args.prompt.trim().is_empty() {
-        return Err(CliError::usage("the prompt is empty").hint("say what to do: openvaala exec \"…\""));
+        return Err(
+            CliError::usage("the prompt is empty").hint("say what to do: openvaala exec \"…\"")
+        );
     }
     let root = folder(args.cwd)?;
     let model = args.model.as_deref().map(model).transpose()?;
@@ -40,10 +42,18 @@ pub(super) async fn run(dirs: &Dirs, args: ExecArgs) -> Result<ExitCode, CliErro
     if !args.json {
         tell_notice(&client, model.as_ref());
     }
-    let executors = vec![WorkLocation { executor: ExecutorId::local(), root }];
-    let created = client.call::<ConversationCreate>(CreateParams { executors, model }).await?;
+    let executors = vec![WorkLocation {
+        executor: ExecutorId::local(),
+        root,
+    }];
+    let created = client
+        .call::<ConversationCreate>(CreateParams { executors, model })
+        .await?;
     let id = created.conversation.id;
-    let subscribe = SubscribeParams { conversation_id: id, cursor: None };
+    let subscribe = SubscribeParams {
+        conversation_id: id,
+        cursor: None,
+    };
     let subscribed = client.call::<ConversationSubscribe>(subscribe).await?;
     let input = ItemId::from_uuid(uuid::Uuid::now_v7());
     let mut run = Run {
@@ -56,7 +66,10 @@ pub(super) async fn run(dirs: &Dirs, args: ExecArgs) -> Result<ExitCode, CliErro
         acknowledged: false,
     };
     if args.json {
-        out(&format!("{}\n", json!({ "type": "conversation", "conversation": created.conversation })))?;
+        out(&format!(
+            "{}\n",
+            json!({ "type": "conversation", "conversation": created.conversation })
+        ))?;
     }
     let outcome = run.to_the_end(client, notices).await;
     run.screen.end()?;
@@ -75,7 +88,9 @@ fn folder(cwd: Option<PathBuf>) -> Result<String, CliError> {
     let canonical = std::fs::canonicalize(&folder)
         .map_err(|error| CliError::usage(format!("{shown} cannot be worked in")).because(error))?;
     canonical.into_os_string().into_string().map_err(|_| {
-        CliError::usage(format!("{shown} cannot be worked in: its name is no valid UTF-8"))
+        CliError::usage(format!(
+            "{shown} cannot be worked in: its name is no valid UTF-8"
+        ))
     })
 }
 
@@ -92,7 +107,12 @@ fn model(text: &str) -> Result<ModelRef, CliError> {
 }
 
 fn tell_notice(client: &Client, model: Option<&ModelRef>) {
-    let Some(notice) = client.initialized().notice.as_ref().filter(|_| model.is_none()) else {
+    let Some(notice) = client
+        .initialized()
+        .notice
+        .as_ref()
+        .filter(|_| model.is_none())
+    else {
         return;
     };
     note(&format!("note: {notice}"));
@@ -204,7 +224,10 @@ impl Run {
                 }
             }
             Notice::ConversationGap(params) if params.conversation_id == self.id => {
-                let error = ClientError::Disconnected { sent: true, reason: params.reason };
+                let error = ClientError::Disconnected {
+                    sent: true,
+                    reason: params.reason,
+                };
                 Err(Lost::Connection(error))
             }
             _ => Ok(None),
@@ -251,7 +274,10 @@ impl Run {
     /// Takes what was missed while away.
     async fn resume(&mut self, client: &Client) -> Result<Option<ExitCode>, CliError> {
         let cursor = Some(self.cursor.clone());
-        let params = SubscribeParams { conversation_id: self.id, cursor };
+        let params = SubscribeParams {
+            conversation_id: self.id,
+            cursor,
+        };
         let back = client.call::<ConversationSubscribe>(params).await?;
         self.cursor = back.cursor;
         self.screen.came_back(&back.partials)?;
@@ -297,7 +323,10 @@ struct Interrupts {
 impl Interrupts {
     fn new() -> Result<Self, CliError> {
         let kind = tokio::signal::unix::SignalKind::interrupt();
-        Ok(Self { signal: tokio::signal::unix::signal(kind)?, count: 0 })
+        Ok(Self {
+            signal: tokio::signal::unix::signal(kind)?,
+            count: 0,
+        })
     }
 
     async fn next(&mut self) -> u32 {
@@ -322,11 +351,20 @@ struct Screen {
 
 impl Screen {
     const fn new(json: bool) -> Self {
-        Self { json, message: None, open_line: false, shown: Vec::new() }
+        Self {
+            json,
+            message: None,
+            open_line: false,
+            shown: Vec::new(),
+        }
     }
 
     fn write(&mut self, text: &str) -> Result<(), CliError> {
-        let clean = if self.json { text.to_owned() } else { clean(text) };
+        let clean = if self.json {
+            text.to_owned()
+        } else {
+            clean(text)
+        };
         if !out(&clean)? {
             // Whoever read has had enough.
             std::process::exit(0);
@@ -377,7 +415,11 @@ impl Screen {
             return self.message(item.head().id, &message.text);
         }
         if let Some(Ok(call)) = item.body::<ToolCall>() {
-            return self.note(&format!("→ {} {}", call.tool, one_line(&call.arguments, 120)));
+            return self.note(&format!(
+                "→ {} {}",
+                call.tool,
+                one_line(&call.arguments, 120)
+            ));
         }
         if let Some(Ok(result)) = item.body::<ToolResult>() {
             let lines = joined_text(&result.content).lines().count();
@@ -391,7 +433,10 @@ impl Screen {
         if self.shown.contains(&id) {
             return Ok(());
         }
-        let seen = self.message.filter(|(known, _)| *known == id).map_or(0, |(_, seen)| seen);
+        let seen = self
+            .message
+            .filter(|(known, _)| *known == id)
+            .map_or(0, |(_, seen)| seen);
         self.message = None;
         self.shown.push(id);
         if let Some(rest) = text.get(seen..) {
@@ -402,7 +447,10 @@ impl Screen {
 
     /// Goes on with what grew while nobody looked.
     fn came_back(&mut self, partials: &[PartialItem]) -> Result<(), CliError> {
-        for partial in partials.iter().filter(|partial| partial.kind == ItemKind::AssistantMessage) {
+        for partial in partials
+            .iter()
+            .filter(|partial| partial.kind == ItemKind::AssistantMessage)
+        {
             let seen = match self.message {
                 Some((id, seen)) if id == partial.item_id => seen,
                 _ => 0,
@@ -418,7 +466,10 @@ impl Screen {
     fn turn(&mut self, turn: &Turn) -> Result<(), CliError> {
         if self.json {
             if turn.ended_at.is_some() {
-                self.write(&format!("{}\n", json!({ "type": "turn_end", "turn": turn })))?;
+                self.write(&format!(
+                    "{}\n",
+                    json!({ "type": "turn_end", "turn": turn })
+                ))?;
             }
             return Ok(());
         }

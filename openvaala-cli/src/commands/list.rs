@@ -16,7 +16,10 @@ use crate::start::connect;
 
 pub(super) async fn run(dirs: &Dirs, args: ListArgs) -> Result<ExitCode, CliError> {
     let (client, _notices) = connect(dirs).await?;
-    let params = ListParams { cursor: None, limit: Some(args.limit) };
+    let params = ListParams {
+        cursor: None,
+        limit: Some(args.limit),
+    };
     let page = client.call::<ConversationList>(params).await?;
     if args.json {
         for conversation in &page.conversations {
@@ -42,7 +45,10 @@ fn table(conversations: &[Conversation], now: Timestamp) -> String {
             _ => "",
         };
         let title = conversation.title.as_deref().unwrap_or("(no title)");
-        let folder = conversation.executors.first().map_or("", |location| location.root.as_str());
+        let folder = conversation
+            .executors
+            .first()
+            .map_or("", |location| location.root.as_str());
         table.push_str(&format!(
             "{}  {:<11} {:<8} {}  {}\n",
             conversation.id,

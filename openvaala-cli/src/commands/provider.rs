@@ -3,10 +3,10 @@
 use std::io::Read;
 use std::process::ExitCode;
 
+use openvaala_core::dialect::http::Secret;
 use openvaala_protocol::rpc::method::{ProviderList, ProviderTest, ServerReload};
 use openvaala_protocol::rpc::params::provider::{ListParams, TestParams};
 use openvaala_protocol::rpc::params::server::ReloadParams;
-use openvaala_core::dialect::http::Secret;
 use openvaala_server::config::{ConfigDir, NewKey, NewProvider};
 
 use super::environment;
@@ -50,7 +50,10 @@ async fn add(dirs: &Dirs, args: AddArgs) -> Result<ExitCode, CliError> {
         }
         client.close().await;
     }
-    note(&format!("try it with `openvaala provider test {}`", args.name));
+    note(&format!(
+        "try it with `openvaala provider test {}`",
+        args.name
+    ));
     Ok(ExitCode::SUCCESS)
 }
 
@@ -63,7 +66,11 @@ async fn list(dirs: &Dirs, json: bool) -> Result<ExitCode, CliError> {
         return Ok(ExitCode::SUCCESS);
     }
     for provider in &listed.providers {
-        let default = if provider.name == listed.default_model.provider { "*" } else { " " };
+        let default = if provider.name == listed.default_model.provider {
+            "*"
+        } else {
+            " "
+        };
         out(&format!(
             "{default} {:<16} {:<12} {:<24} {}  ({})\n",
             provider.name,
@@ -80,14 +87,23 @@ async fn list(dirs: &Dirs, json: bool) -> Result<ExitCode, CliError> {
 async fn test(dirs: &Dirs, name: Option<String>) -> Result<ExitCode, CliError> {
     let (client, _notices) = connect(dirs).await?;
     let name = name.unwrap_or_else(|| client.initialized().default_model.provider.clone());
-    let params = TestParams { name: name.clone(), model: None };
+    let params = TestParams {
+        name: name.clone(),
+        model: None,
+    };
     let result = client.call::<ProviderTest>(params).await?;
     client.close().await;
     if result.ok {
-        out(&format!("{name} answered in {} ms: {}\n", result.millis, result.message))?;
+        out(&format!(
+            "{name} answered in {} ms: {}\n",
+            result.millis, result.message
+        ))?;
         Ok(ExitCode::SUCCESS)
     } else {
-        note(&format!("error: {name} does not answer as it should\n  because: {}", result.message));
+        note(&format!(
+            "error: {name} does not answer as it should\n  because: {}",
+            result.message
+        ));
         Ok(ExitCode::from(FAILED))
     }
 }

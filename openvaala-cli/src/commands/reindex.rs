@@ -6,9 +6,9 @@ use std::sync::Arc;
 use indicatif::{ProgressBar, ProgressStyle};
 use openvaala_core::Runtime;
 use openvaala_core::dialect::demo::DemoProvider;
+use openvaala_protocol::rpc::Notice;
 use openvaala_protocol::rpc::method::ServerReindex;
 use openvaala_protocol::rpc::params::server::ReindexParams;
-use openvaala_protocol::rpc::Notice;
 use tokio::sync::mpsc;
 
 use crate::dirs::Dirs;
@@ -53,7 +53,10 @@ pub(super) async fn run(dirs: &Dirs) -> Result<ExitCode, CliError> {
 async fn alone(dirs: &Dirs, bar: &ProgressBar) -> Result<(u64, Vec<String>), CliError> {
     let fail = |error| CliError::user("the index cannot be built").because(error);
     let demo = Arc::new(DemoProvider::new());
-    let runtime = Runtime::builder().data_dir(&dirs.data).provider("demo", demo).index_only();
+    let runtime = Runtime::builder()
+        .data_dir(&dirs.data)
+        .provider("demo", demo)
+        .index_only();
     let runtime = runtime.build().await.map_err(fail)?;
     let (tell, mut progress) = mpsc::channel::<openvaala_core::Progress>(64);
     let show = async {

@@ -24,17 +24,26 @@ pub(super) async fn run(
     listen: Option<SocketAddr>,
     client_started: bool,
 ) -> Result<ExitCode, CliError> {
-    let filter = EnvFilter::try_from_env("OPENVAALA_LOG").unwrap_or_else(|_| EnvFilter::new("info"));
-    tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr).with_ansi(false).init();
-    let mut options = ServerOptions::new(&dirs.config, &dirs.data, &dirs.state)
-        .with_environment(environment());
+    let filter =
+        EnvFilter::try_from_env("OPENVAALA_LOG").unwrap_or_else(|_| EnvFilter::new("info"));
+    tracing_subscriber::fmt()
+        .with_env_filter(filter)
+        .with_writer(std::io::stderr)
+        .with_ansi(false)
+        .init();
+    let mut options =
+        ServerOptions::new(&dirs.config, &dirs.data, &dirs.state).with_environment(environment());
     options.is_default_data_dir = dirs.data == dirs.default_data;
     options.working_dir = std::env::current_dir()?;
     options.listen = listen;
     options.started_by_client = client_started;
     options.handle_signals = true;
     let server = Server::start(options).await?;
-    note(&format!("openvaala {} serves at {}", env!("CARGO_PKG_VERSION"), server.address()));
+    note(&format!(
+        "openvaala {} serves at {}",
+        env!("CARGO_PKG_VERSION"),
+        server.address()
+    ));
     server.run_until_stopped().await;
     Ok(ExitCode::SUCCESS)
 }
@@ -57,7 +66,9 @@ pub(super) async fn stop(dirs: &Dirs) -> Result<ExitCode, CliError> {
     while std::path::Path::new(&process).exists() {
         if Instant::now() > deadline {
             let message = format!("the server (process {}) is still there", found.pid);
-            return Err(CliError::user(message).hint(format!("end it with `kill -9 {}`", found.pid)));
+            return Err(
+                CliError::user(message).hint(format!("end it with `kill -9 {}`", found.pid))
+            );
         }
         tokio::time::sleep(Duration::from_millis(20)).await;
     }

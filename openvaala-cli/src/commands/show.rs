@@ -23,10 +23,18 @@ use crate::start::connect;
 pub(super) async fn run(dirs: &Dirs, args: ShowArgs) -> Result<ExitCode, CliError> {
     let (client, _notices) = connect(dirs).await?;
     let id = find(&client, &args.id).await?;
-    let got = client.call::<ConversationGet>(GetParams { conversation_id: id }).await?;
+    let got = client
+        .call::<ConversationGet>(GetParams {
+            conversation_id: id,
+        })
+        .await?;
     if !args.json {
         let title = got.conversation.title.as_deref().unwrap_or("(no title)");
-        note(&format!("{id}  {}  ({} turns)", one_line(title, 80), got.turns.len()));
+        note(&format!(
+            "{id}  {}  ({} turns)",
+            one_line(title, 80),
+            got.turns.len()
+        ));
     }
     let mut cursor = 0;
     loop {
@@ -85,9 +93,15 @@ async fn find(client: &Client, text: &str) -> Result<ConversationId, CliError> {
     let mut matches = Vec::new();
     let mut cursor = None;
     loop {
-        let params = ListParams { cursor, limit: Some(1_000) };
+        let params = ListParams {
+            cursor,
+            limit: Some(1_000),
+        };
         let page = client.call::<ConversationList>(params).await?;
-        let ids = page.conversations.iter().map(|conversation| conversation.id);
+        let ids = page
+            .conversations
+            .iter()
+            .map(|conversation| conversation.id);
         matches.extend(ids.filter(|id| id.to_string().starts_with(text)));
         cursor = page.next;
         if cursor.is_none() {
@@ -97,14 +111,19 @@ async fn find(client: &Client, text: &str) -> Result<ConversationId, CliError> {
     match matches[..] {
         [id] => Ok(id),
         [] => Err(wrong(format!("no conversation's id begins with {text:?}"))),
-        _ => Err(wrong(format!("{} conversations' ids begin with {text:?}", matches.len()))),
+        _ => Err(wrong(format!(
+            "{} conversations' ids begin with {text:?}",
+            matches.len()
+        ))),
     }
 }
 
 fn shown(item: &Item) -> String {
     let body = match &item.head().kind {
         ItemKind::UserMessage => item.body().map(|body| {
-            body.map(|body: UserMessage| format!("> {}", content(&body.content).replace('\n', "\n> ")))
+            body.map(|body: UserMessage| {
+                format!("> {}", content(&body.content).replace('\n', "\n> "))
+            })
         }),
         ItemKind::AssistantMessage => item.body().map(|body| {
             body.map(|body: AssistantMessage| {
@@ -112,13 +131,15 @@ fn shown(item: &Item) -> String {
                 format!("{}{cut}", clean(&body.text))
             })
         }),
-        ItemKind::Reasoning => item.body().map(|body| {
-            body.map(|body: Reasoning| format!("(thinks) {}", clean(&body.text)))
-        }),
+        ItemKind::Reasoning => item
+            .body()
+            .map(|body| body.map(|body: Reasoning| format!("(thinks) {}", clean(&body.text)))),
         ItemKind::ToolCall => item.body().map(|body| {
             body.map(|body: ToolCall| format!("→ {} {}", body.tool, one_line(&body.arguments, 400)))
         }),
-        ItemKind::ToolResult => item.body().map(|body| body.map(|body: ToolResult| result(&body))),
+        ItemKind::ToolResult => item
+            .body()
+            .map(|body| body.map(|body: ToolResult| result(&body))),
         ItemKind::ModelError => item.body().map(|body| {
             body.map(|body: ModelError| format!("[the model failed: {}]", clean(&body.message)))
         }),
@@ -149,7 +170,9 @@ fn result(result: &ToolResult) -> String {
 pub(super) fn status(result: &ToolResult) -> String {
     match (result.status, result.exit_code) {
         (ToolResultStatus::Ok, None | Some(0)) => "ok".to_owned(),
-        (ToolResultStatus::Ok | ToolResultStatus::Failed, Some(code)) => format!("exit code {code}"),
+        (ToolResultStatus::Ok | ToolResultStatus::Failed, Some(code)) => {
+            format!("exit code {code}")
+        }
         (ToolResultStatus::Failed, None) => "failed".to_owned(),
         (ToolResultStatus::Interrupted, _) => "interrupted".to_owned(),
         _ => "outcome not known".to_owned(),
@@ -173,5 +196,7 @@ fn content(content: &[Content]) -> String {
 
 /// Text without what a terminal would obey.
 pub(super) fn clean(text: &str) -> String {
-    text.chars().filter(|c| !c.is_control() || matches!(c, '\n' | '\t')).collect()
+    text.chars()
+        .filter(|c| !c.is_control() || matches!(c, '\n' | '\t'))
+        .collect()
 }

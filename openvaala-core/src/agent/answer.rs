@@ -160,7 +160,7 @@ impl Answer {
         let last = self.parts.len().saturating_sub(1);
         let mut asked = Vec::new();
         for (index, part) in self.parts.into_iter().enumerate() {
-            let cut = cut && index == last;
+            let cut = cut && (index == last || !part.ended);
             match part.kind {
                 PartKind::ToolCall { id, name } => {
                     let place = part.place;

@@ -360,7 +360,7 @@ impl Agent {
     }
 
     /// Answers the calls of an answer that is not acted upon.
-    fn refuse_calls(&mut self, scribe: &mut Scribe, tick: &mut Tick<'_>, asked: Vec<Asked>) {
+    fn refuse_calls(&self, scribe: &mut Scribe, tick: &mut Tick<'_>, asked: Vec<Asked>) {
         for (asked, result) in with_result_places(scribe, tick, asked) {
             let call_id = scribe.call_id(&asked.id, asked.place.id);
             let mut call = ToolCall::new(call_id.clone(), asked.name, asked.arguments);

@@ -418,9 +418,10 @@ async fn entries_between(
         let options = up_to(cursor, view.position.metadata);
         let (page, next) = query::metadata_page(log, id, options).await?;
         entries.extend(page.into_iter().map(|entry| match entry {
-            Entry::Conversation { seq, .. } => {
-                Entry::Conversation { seq, conversation: view.conversation() }
-            }
+            Entry::Conversation { seq, .. } => Entry::Conversation {
+                seq,
+                conversation: view.conversation(),
+            },
             other => other,
         }));
         cursor = next.unwrap_or(view.position.metadata);

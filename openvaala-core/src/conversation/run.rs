@@ -267,8 +267,7 @@ impl ConversationLoop {
                 self.event(Event::Send {
                     wait,
                     content: shown,
-                })
-                .await;
+                });
             }
             Command::Interrupt { session, reply } => match self.sessions.get(&session) {
                 Some(handle) => handle.interrupt(reply),
@@ -313,14 +312,13 @@ impl ConversationLoop {
                 self.event(Event::SessionChanged {
                     session: Box::new(session),
                     metadata,
-                })
-                .await;
+                });
                 self.running.send_replace(self.machine.running());
             }
             Upward::Workspaces(reply) => self.give_workspaces(reply),
             Upward::Promote(promote) => {
                 let wait = self.wait(Wait::Promote(promote));
-                self.event(Event::Promote { wait }).await;
+                self.event(Event::Promote { wait });
             }
         }
     }
@@ -351,7 +349,7 @@ impl ConversationLoop {
             } => {
                 self.feed.entries(written.entries).await;
                 if let Some(metadata) = written.metadata {
-                    self.event(Event::Committed { n, metadata }).await;
+                    self.event(Event::Committed { n, metadata });
                 }
             }
             Done::Written {
@@ -359,14 +357,14 @@ impl ConversationLoop {
                 result: Err(error),
             } => {
                 let message = crate::session::with_causes(&error);
-                self.event(Event::CommitFailed { n, message }).await;
+                self.event(Event::CommitFailed { n, message });
             }
             Done::Promoted { wait, result } => {
                 let (fingerprint, answer) = match result {
                     Ok(fingerprint) => (fingerprint, Ok(())),
                     Err(error) => (None, Err(error)),
                 };
-                self.event(Event::Promoted { fingerprint }).await;
+                self.event(Event::Promoted { fingerprint });
                 if let Some(Wait::Promote(promote)) = self.waits.remove(&wait) {
                     let _ = promote.send(answer);
                 }
@@ -380,7 +378,7 @@ impl ConversationLoop {
         }
     }
 
-    async fn event(&mut self, event: Event) {
+    fn event(&mut self, event: Event) {
         let now = self.deps.clock.now();
         for effect in self.machine.on_event(now, event) {
             self.perform(effect);

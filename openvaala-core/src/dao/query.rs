@@ -154,12 +154,12 @@ pub(crate) async fn page(
     }
 }
 
-/// The metadata entries after `cursor`, as clients see them, at most `limit`.
+/// A page of the metadata stream as clients see it.
 pub(crate) async fn metadata_page(
     log: &Arc<dyn LogStorage>,
     id: ConversationId,
     options: ReadOptions,
-) -> Result<Vec<Entry>, Error> {
+) -> Result<(Vec<Entry>, Option<u64>), Error> {
     let page = log.read(&metadata_key(id)?, options).await?;
     let entries = page.entries.into_iter().filter_map(|entry| {
         let EntryData::Json(data) = &entry.data else {
@@ -184,7 +184,7 @@ pub(crate) async fn metadata_page(
             },
         })
     });
-    Ok(entries.collect())
+    Ok((entries.collect(), page.next))
 }
 
 /// A line of a session's log as clients see it; one that cannot be read says so.

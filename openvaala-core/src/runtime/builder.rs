@@ -23,6 +23,9 @@ use crate::model::ModelProvider;
 /// Requests that may wait for a runtime.
 const INBOX: usize = 256;
 
+/// The logs and the records of a runtime.
+type Storages = (Arc<dyn LogStorage>, Arc<dyn RecordStorage>);
+
 /// Describes a runtime: its storage, its models, its executors.
 ///
 /// Needs a storage ([`data_dir`](Self::data_dir), [`in_memory`](Self::in_memory), or [`logs`](Self::logs) with
@@ -209,9 +212,7 @@ impl RuntimeBuilder {
         Err(RuntimeError::Builder { message })
     }
 
-    async fn open_storage(
-        &mut self,
-    ) -> Result<(Arc<dyn LogStorage>, Arc<dyn RecordStorage>), RuntimeError> {
+    async fn open_storage(&mut self) -> Result<Storages, RuntimeError> {
         match (
             self.logs.take(),
             self.records.take(),
@@ -262,7 +263,7 @@ async fn open_data_dir(
     path: PathBuf,
     announce: Option<String>,
     now: Timestamp,
-) -> Result<(Arc<dyn LogStorage>, Arc<dyn RecordStorage>), RuntimeError> {
+) -> Result<Storages, RuntimeError> {
     use openvaala_storage::file::{FileOptions, FileStorage};
     use openvaala_storage::sqlite::{SqliteDatabase, SqliteOptions};
 
@@ -290,13 +291,13 @@ async fn open_data_dir(
     _: PathBuf,
     _: Option<String>,
     _: Timestamp,
-) -> Result<(Arc<dyn LogStorage>, Arc<dyn RecordStorage>), RuntimeError> {
+) -> Result<Storages, RuntimeError> {
     let message = "`data_dir` needs the features `file` and `sqlite`".to_owned();
     Err(RuntimeError::Builder { message })
 }
 
 #[cfg(feature = "sqlite")]
-fn open_in_memory() -> Result<(Arc<dyn LogStorage>, Arc<dyn RecordStorage>), RuntimeError> {
+fn open_in_memory() -> Result<Storages, RuntimeError> {
     use openvaala_storage::sqlite::{SqliteDatabase, SqliteOptions};
 
     let options = SqliteOptions::in_memory().namespaces(crate::dao::index::namespaces());
@@ -305,7 +306,7 @@ fn open_in_memory() -> Result<(Arc<dyn LogStorage>, Arc<dyn RecordStorage>), Run
 }
 
 #[cfg(not(feature = "sqlite"))]
-fn open_in_memory() -> Result<(Arc<dyn LogStorage>, Arc<dyn RecordStorage>), RuntimeError> {
+fn open_in_memory() -> Result<Storages, RuntimeError> {
     let message = "`in_memory` needs the feature `sqlite`".to_owned();
     Err(RuntimeError::Builder { message })
 }

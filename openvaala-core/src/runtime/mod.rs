@@ -128,7 +128,6 @@ pub struct RuntimeStatus {
 
 impl Runtime {
     /// Begins to describe a runtime.
-    #[must_use]
     pub fn builder() -> RuntimeBuilder {
         RuntimeBuilder::default()
     }

@@ -254,7 +254,7 @@ impl SessionMachine {
 
     fn send(
         &mut self,
-        tick: &mut Tick<'_>,
+        tick: &Tick<'_>,
         reply: ReplyId,
         item_id: ItemId,
         content: Vec<Content>,
@@ -357,7 +357,7 @@ impl SessionMachine {
         self.scribe.journal.then(Effect::Prepare { turn: id });
     }
 
-    fn take_steers(&mut self, tick: &mut Tick<'_>) {
+    fn take_steers(&mut self, tick: &Tick<'_>) {
         let steers = self.queue.take_steers();
         let Some(active) = self.turn.as_mut().filter(|_| !steers.is_empty()) else {
             return;

@@ -326,7 +326,7 @@ impl SessionLoop {
                 result: Ok(written),
             } => {
                 self.writing = false;
-                self.tell(written).await;
+                tell(&self.deps, written).await;
                 self.event(Event::Committed { n }).await;
             }
             Done::Written {
@@ -377,23 +377,6 @@ impl SessionLoop {
             } => self.refuse(reply, error.into()),
             Done::Alarm { turn } => self.event(Event::Alarm { turn }).await,
             Done::Reaped => {}
-        }
-    }
-
-    /// Tells subscribers and the conversation what is on disk now; only then anybody gets a reply.
-    async fn tell(&mut self, written: Written) {
-        let session = written.entries.iter().rev().find_map(|entry| match entry {
-            Entry::Session { session, .. } => Some(session.clone()),
-            _ => None,
-        });
-        self.deps.feed.entries(written.entries).await;
-        if let Some(session) = session {
-            let report = SessionReport {
-                session,
-                metadata: written.metadata,
-            };
-            // The conversation ends after its sessions.
-            let _ = self.deps.up.send(Upward::Report(Box::new(report)));
         }
     }
 
@@ -606,6 +589,23 @@ impl SessionLoop {
             }
             Done::Reaped
         });
+    }
+}
+
+/// Tells subscribers and the conversation what is on disk now; only then anybody gets a reply.
+async fn tell(deps: &SessionDeps, written: Written) {
+    let session = written.entries.iter().rev().find_map(|entry| match entry {
+        Entry::Session { session, .. } => Some(session.clone()),
+        _ => None,
+    });
+    deps.feed.entries(written.entries).await;
+    if let Some(session) = session {
+        let report = SessionReport {
+            session,
+            metadata: written.metadata,
+        };
+        // The conversation ends after its sessions.
+        let _ = deps.up.send(Upward::Report(Box::new(report)));
     }
 }
 

@@ -54,11 +54,17 @@ const SERVICES: &[Service] = &[
 /// The names of the providers whose keys are in the environment.
 pub(super) fn names(environment: &Environment) -> Vec<&'static str> {
     let has_key = |service: &&Service| environment.get(service.key_variable).is_some();
-    SERVICES.iter().filter(has_key).map(|service| service.name).collect()
+    SERVICES
+        .iter()
+        .filter(has_key)
+        .map(|service| service.name)
+        .collect()
 }
 
 /// The providers whose keys are in the environment, the preferred one first.
-pub(super) fn from_environment(environment: &Environment) -> Result<Vec<ProviderConfig>, ConfigError> {
+pub(super) fn from_environment(
+    environment: &Environment,
+) -> Result<Vec<ProviderConfig>, ConfigError> {
     let mut found = Vec::new();
     let mut faults = Vec::new();
     for service in SERVICES {
@@ -70,12 +76,17 @@ pub(super) fn from_environment(environment: &Environment) -> Result<Vec<Provider
             Err(fault) => faults.push(fault),
         }
     }
-    if faults.is_empty() { Ok(found) } else { Err(ConfigError::new(faults)) }
+    if faults.is_empty() {
+        Ok(found)
+    } else {
+        Err(ConfigError::new(faults))
+    }
 }
 
 impl Service {
     fn provider(&self, environment: &Environment) -> Result<ProviderConfig, ConfigFault> {
-        let fault = |variable, message| ConfigFault::whole(format!("environment: {variable}"), message);
+        let fault =
+            |variable, message| ConfigFault::whole(format!("environment: {variable}"), message);
         let key = from_variable(self.key_variable.to_owned(), environment)
             .map_err(|message| fault(self.key_variable, message))?;
         let url = environment.get(self.url_variable).unwrap_or(self.url);
@@ -90,7 +101,12 @@ impl Service {
 }
 
 const fn openai_chat(base_url: String, key: Key) -> ProviderKind {
-    ProviderKind::OpenAiChat { base_url, key, headers: Vec::new(), idle_timeout: None }
+    ProviderKind::OpenAiChat {
+        base_url,
+        key,
+        headers: Vec::new(),
+        idle_timeout: None,
+    }
 }
 
 /// Where to look for model servers on this machine.
@@ -109,7 +125,11 @@ impl LocalProbe {
     /// Looks nowhere.
     #[must_use]
     pub const fn nowhere() -> Self {
-        Self { ollama: None, llama_cpp: None, limit: PROBE_LIMIT }
+        Self {
+            ollama: None,
+            llama_cpp: None,
+            limit: PROBE_LIMIT,
+        }
     }
 
     /// Looks at the usual ports, at `OLLAMA_HOST` for Ollama, and nowhere if `OPENVAALA_NO_PROBE` is set.

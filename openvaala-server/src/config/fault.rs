@@ -33,7 +33,9 @@ impl fmt::Display for ConfigError {
             1 => f.write_str("the configuration has an error")?,
             count => write!(f, "the configuration has errors in {count} files")?,
         }
-        self.faults.iter().try_for_each(|fault| write!(f, "\n\n{fault}"))
+        self.faults
+            .iter()
+            .try_for_each(|fault| write!(f, "\n\n{fault}"))
     }
 }
 
@@ -57,7 +59,13 @@ impl ConfigFault {
     /// A fault of a file or variable as a whole.
     pub(super) fn whole(origin: impl Into<String>, message: impl Into<String>) -> Self {
         let (origin, message) = (origin.into(), message.into());
-        Self { origin, place: None, field: None, message, line: None }
+        Self {
+            origin,
+            place: None,
+            field: None,
+            message,
+            line: None,
+        }
     }
 
     /// What the YAML reader found.
@@ -74,7 +82,10 @@ impl ConfigFault {
         };
         let (field, message) = split_field(&message);
         // The reader names the beginning of the mapping; its second occurrence is what has to go.
-        if let Some(name) = message.strip_prefix("duplicate field `").and_then(|s| s.strip_suffix('`')) {
+        if let Some(name) = message
+            .strip_prefix("duplicate field `")
+            .and_then(|s| s.strip_suffix('`'))
+        {
             place = key_places(text, name).nth(1).or(place);
         }
         Self::at(path, text, place, field, message)
@@ -94,8 +105,16 @@ impl ConfigFault {
         field: Option<String>,
         message: String,
     ) -> Self {
-        let line = place.and_then(|(line, _)| text.lines().nth(line - 1)).map(without_secret);
-        Self { origin: path.display().to_string(), place, field, message, line }
+        let line = place
+            .and_then(|(line, _)| text.lines().nth(line - 1))
+            .map(without_secret);
+        Self {
+            origin: path.display().to_string(),
+            place,
+            field,
+            message,
+            line,
+        }
     }
 }
 
@@ -113,7 +132,10 @@ impl fmt::Display for ConfigFault {
             let margin = " ".repeat(number.to_string().len());
             let shown: String = line.chars().take(SHOWN).map(visible).collect();
             let caret = " ".repeat(column.saturating_sub(1).min(SHOWN));
-            write!(f, "\n {margin} |\n {number} | {shown}\n {margin} | {caret}^")?;
+            write!(
+                f,
+                "\n {margin} |\n {number} | {shown}\n {margin} | {caret}^"
+            )?;
         }
         Ok(())
     }
@@ -124,17 +146,34 @@ fn visible(c: char) -> char {
     if c.is_control() { ' ' } else { c }
 }
 
-/// Takes the value of a line off whose key says that it is a secret.
+/// Keys whose values are no secrets.
+const HARMLESS: &[&str] = &[
+    "allow",
+    "api_key_env",
+    "base_url",
+    "default_model",
+    "effort",
+    "environment",
+    "headers",
+    "idle_exit_seconds",
+    "idle_timeout_seconds",
+    "listen",
+    "model",
+    "provider",
+    "step_limit",
+    "type",
+];
+
+/// Takes off what may be a secret: any value of a key that is not known to have none, and any text without a key.
 fn without_secret(line: &str) -> String {
     let trimmed = line.trim_start();
-    let is_secret = trimmed.starts_with("api_key:")
-        || trimmed.to_ascii_lowercase().contains("authorization")
-        || trimmed.to_ascii_lowercase().contains("token")
-        || trimmed.contains("sk-");
     match line.split_once(':') {
-        Some((key, value)) if is_secret && !value.trim().is_empty() => format!("{key}: …"),
-        None if is_secret => "…".to_owned(),
-        _ => line.to_owned(),
+        Some((key, value)) if HARMLESS.contains(&key.trim()) || value.trim().is_empty() => {
+            line.to_owned()
+        }
+        Some((key, _)) => format!("{key}: …"),
+        None if trimmed.starts_with(['-', '[', ']', '{', '}', '#']) => line.to_owned(),
+        None => "…".to_owned(),
     }
 }
 
@@ -154,6 +193,8 @@ fn key_places(text: &str, key: &str) -> impl Iterator<Item = (usize, usize)> {
         let trimmed = line.trim_start();
         let rest = trimmed.strip_prefix(key)?;
         let column = line.chars().count() - trimmed.chars().count() + 1;
-        rest.trim_start().starts_with(':').then_some((index + 1, column))
+        rest.trim_start()
+            .starts_with(':')
+            .then_some((index + 1, column))
     })
 }

@@ -30,7 +30,9 @@ pub(super) fn load(dir: &Path, environment: &Environment) -> Result<Config, Conf
         faults.push(fault);
         None
     });
-    let main = main_text.as_deref().map(|text| parse::<MainFile>(&main_path, text));
+    let main = main_text
+        .as_deref()
+        .map(|text| parse::<MainFile>(&main_path, text));
     let main = main.transpose().unwrap_or_else(|fault| {
         faults.push(fault);
         None
@@ -52,7 +54,11 @@ pub(super) fn load(dir: &Path, environment: &Environment) -> Result<Config, Conf
         Err(fault) => faults.push(fault),
     }
     let config = config(main.unwrap_or_default(), providers, warnings);
-    if faults.is_empty() { Ok(config) } else { Err(ConfigError::new(faults)) }
+    if faults.is_empty() {
+        Ok(config)
+    } else {
+        Err(ConfigError::new(faults))
+    }
 }
 
 /// Says where in the directory's main file something is wrong that only shows when all is known.
@@ -84,7 +90,8 @@ fn config(
 
 /// The files of the providers, by name; what is no YAML file or hidden is passed over.
 fn provider_files(dir: &Path) -> Result<Vec<PathBuf>, ConfigFault> {
-    let failed = |error: io::Error| ConfigFault::whole(dir.display().to_string(), error.to_string());
+    let failed =
+        |error: io::Error| ConfigFault::whole(dir.display().to_string(), error.to_string());
     let entries = match fs::read_dir(dir) {
         Ok(entries) => entries,
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
@@ -93,7 +100,9 @@ fn provider_files(dir: &Path) -> Result<Vec<PathBuf>, ConfigFault> {
     let mut files = Vec::new();
     for entry in entries {
         let path = entry.map_err(failed)?.path();
-        let hidden = path.file_name().is_none_or(|name| name.as_encoded_bytes().starts_with(b"."));
+        let hidden = path
+            .file_name()
+            .is_none_or(|name| name.as_encoded_bytes().starts_with(b"."));
         let extension = path.extension().and_then(OsStr::to_str);
         if !hidden && matches!(extension, Some("yaml" | "yml")) {
             files.push(path);
@@ -109,13 +118,15 @@ fn load_provider(
 ) -> Result<(ProviderConfig, Option<String>), ConfigFault> {
     let whole = |message: String| ConfigFault::whole(path.display().to_string(), message);
     if path.extension() != Some(OsStr::new("yaml")) {
-        return Err(whole("the name of a provider's file ends in .yaml: rename it".to_owned()));
+        return Err(whole(
+            "the name of a provider's file ends in .yaml: rename it".to_owned(),
+        ));
     }
     let name = path.file_stem().and_then(OsStr::to_str).unwrap_or_default();
     check_name(name).map_err(|message| whole(format!("{message}: rename the file")))?;
     let text = read(path)?.ok_or_else(|| whole("it is gone".to_owned()))?;
     match parse::<ProviderHead>(path, &text)?.kind {
-        ProviderType::OpenaiChat => {
+        ProviderType::OpenAiChat => {
             let file = parse::<OpenAiChatFile>(path, &text)?;
             openai_chat(path, &text, name, file, environment)
         }
@@ -156,7 +167,7 @@ fn openai_chat(
         kind: ProviderKind::OpenAiChat {
             base_url: file.base_url.0,
             key,
-            headers: file.headers.0.into_iter().collect(),
+            headers: file.headers.into_vec(),
             idle_timeout: file.idle_timeout_seconds.map(|seconds| seconds.0),
         },
     };
@@ -165,7 +176,9 @@ fn openai_chat(
 
 /// The key in a variable.
 pub(super) fn from_variable(variable: String, environment: &Environment) -> Result<Key, String> {
-    let Some(key) = environment.get(&variable) else { return Ok(Key::Missing { variable }) };
+    let Some(key) = environment.get(&variable) else {
+        return Ok(Key::Missing { variable });
+    };
     check_key(key).map_err(|error| format!("the variable {variable}: {error}"))?;
     let key = openvaala_core::dialect::http::Secret::new(key);
     Ok(Key::FromVariable { variable, key })
@@ -179,7 +192,9 @@ pub(super) fn check_name(name: &str) -> Result<(), String> {
     }
     if !(1..=64).contains(&name.len()) || !name.bytes().all(allowed) || name.starts_with('.') {
         let shown: String = name.chars().take(80).collect();
-        return Err(format!("{shown:?} is no name of a provider: expected 1 to 64 of a-z A-Z 0-9 _ - ."));
+        return Err(format!(
+            "{shown:?} is no name of a provider: expected 1 to 64 of a-z A-Z 0-9 _ - ."
+        ));
     }
     Ok(())
 }
@@ -191,7 +206,11 @@ fn parse<T: DeserializeOwned>(path: &Path, text: &str) -> Result<T, ConfigFault>
         let line = line.trim();
         line.is_empty() || line.starts_with('#') || line == "---"
     };
-    let text = if text.lines().all(is_blank) { "{}" } else { text };
+    let text = if text.lines().all(is_blank) {
+        "{}"
+    } else {
+        text
+    };
     serde_yaml::from_str(text).map_err(|error| ConfigFault::yaml(path, text, &error))
 }
 
@@ -199,7 +218,9 @@ fn parse<T: DeserializeOwned>(path: &Path, text: &str) -> Result<T, ConfigFault>
 fn check_depth(path: &Path, text: &str) -> Result<(), ConfigFault> {
     let mut depth = 0_usize;
     for (index, line) in text.lines().enumerate() {
-        let indicators = line.split_whitespace().take_while(|word| matches!(*word, "-" | "?"));
+        let indicators = line
+            .split_whitespace()
+            .take_while(|word| matches!(*word, "-" | "?"));
         let mut deepest = indicators.count();
         for byte in line.bytes() {
             match byte {
@@ -235,7 +256,9 @@ fn read(path: &Path) -> Result<Option<String>, ConfigFault> {
         return Err(fault("it is no plain file".to_owned()));
     }
     let mut bytes = Vec::new();
-    File::open(path).and_then(|file| file.take(MAX_FILE + 1).read_to_end(&mut bytes)).map_err(failed)?;
+    File::open(path)
+        .and_then(|file| file.take(MAX_FILE + 1).read_to_end(&mut bytes))
+        .map_err(failed)?;
     if bytes.len() as u64 > MAX_FILE {
         return Err(fault(format!("it is larger than {} MiB", MAX_FILE >> 20)));
     }

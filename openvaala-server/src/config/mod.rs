@@ -55,11 +55,23 @@ impl ConfigDir {
             && !detected.contains(&choice.provider.as_str())
             && choice.provider != DEMO
         {
-            let known = config.providers.keys().map(String::as_str).chain(detected).chain([DEMO]);
+            let known = config
+                .providers
+                .keys()
+                .map(String::as_str)
+                .chain(detected)
+                .chain([DEMO]);
             let known: Vec<&str> = known.collect();
             let name = &choice.provider;
-            let message = format!("there is no provider {name:?}; there are: {}", known.join(", "));
-            return Err(load::main_fault(&self.path, "default_model.provider", message));
+            let message = format!(
+                "there is no provider {name:?}; there are: {}",
+                known.join(", ")
+            );
+            return Err(load::main_fault(
+                &self.path,
+                "default_model.provider",
+                message,
+            ));
         }
         Ok(config)
     }
@@ -183,9 +195,17 @@ impl Config {
             found.extend(probe.find().await);
         }
         // What comes first is the default if the configuration names none.
-        let first = self.providers.keys().next().or_else(|| found.first().map(|p| &p.name));
+        let first = self
+            .providers
+            .keys()
+            .next()
+            .or_else(|| found.first().map(|p| &p.name));
         let first = first.map_or(DEMO, String::as_str).to_owned();
-        self.default_model.get_or_insert(ModelChoice { provider: first, model: None, effort: None });
+        self.default_model.get_or_insert(ModelChoice {
+            provider: first,
+            model: None,
+            effort: None,
+        });
         found.push(ProviderConfig {
             name: DEMO.to_owned(),
             default_model: DEMO.to_owned(),
@@ -193,7 +213,9 @@ impl Config {
             kind: ProviderKind::Demo,
         });
         for provider in found {
-            self.providers.entry(provider.name.clone()).or_insert(provider);
+            self.providers
+                .entry(provider.name.clone())
+                .or_insert(provider);
         }
         Ok(self)
     }
@@ -206,9 +228,21 @@ impl Config {
             model: None,
             effort: None,
         });
-        let default = || self.providers.get(&choice.provider).map(|p| p.default_model.clone());
-        let model = choice.model.clone().or_else(default).unwrap_or_else(|| DEMO.to_owned());
-        ModelRef { provider: choice.provider, model, effort: choice.effort }
+        let default = || {
+            self.providers
+                .get(&choice.provider)
+                .map(|p| p.default_model.clone())
+        };
+        let model = choice
+            .model
+            .clone()
+            .or_else(default)
+            .unwrap_or_else(|| DEMO.to_owned());
+        ModelRef {
+            provider: choice.provider,
+            model,
+            effort: choice.effort,
+        }
     }
 
     /// The keys of all providers.
@@ -216,7 +250,9 @@ impl Config {
     pub(crate) fn keys(&self) -> ProviderKeys {
         let mut keys = ProviderKeys::default();
         for provider in self.providers.values() {
-            let ProviderKind::OpenAiChat { key, headers, .. } = &provider.kind else { continue };
+            let ProviderKind::OpenAiChat { key, headers, .. } = &provider.kind else {
+                continue;
+            };
             match key {
                 Key::None => {}
                 Key::Given(key) => keys.values.push(key.expose().to_owned()),
@@ -226,7 +262,8 @@ impl Config {
                 }
                 Key::Missing { variable } => keys.names.push(variable.clone()),
             }
-            keys.values.extend(headers.iter().map(|(_, value)| value.expose().to_owned()));
+            keys.values
+                .extend(headers.iter().map(|(_, value)| value.expose().to_owned()));
         }
         keys
     }

@@ -4,13 +4,14 @@
 
 use std::collections::BTreeMap;
 use std::fmt;
+use std::marker::PhantomData;
 use std::net::SocketAddr;
 use std::time::Duration;
 
 use openvaala_core::dialect::http::Secret;
 use reqwest::Url;
 use reqwest::header::{HeaderName, HeaderValue};
-use serde::de::{Error, MapAccess, Visitor};
+use serde::de::{Error, Visitor};
 use serde::{Deserialize, Deserializer};
 
 /// The longest time that a limit may be set to.
@@ -18,43 +19,71 @@ const MAX_SECONDS: u64 = 7 * 24 * 3600;
 
 /// `openvaala.yaml`.
 #[derive(Debug, Default, Deserialize)]
-#[serde(default, deny_unknown_fields)]
+#[serde(
+    default,
+    deny_unknown_fields,
+    expecting = "settings, each as `name: value`"
+)]
 pub(super) struct MainFile {
+    #[serde(default, deserialize_with = "given")]
     pub(super) listen: Option<Listen>,
+    #[serde(default, deserialize_with = "given")]
     pub(super) default_model: Option<DefaultModel>,
     pub(super) environment: EnvironmentSection,
+    #[serde(default, deserialize_with = "given")]
     pub(super) step_limit: Option<StepLimit>,
+    #[serde(default, deserialize_with = "given")]
     pub(super) idle_exit_seconds: Option<Seconds>,
 }
 
 /// `default_model` in `openvaala.yaml`.
 #[derive(Clone, Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
+#[serde(
+    deny_unknown_fields,
+    expecting = "`provider: name` and perhaps `model` and `effort`"
+)]
 pub(super) struct DefaultModel {
     pub(super) provider: String,
+    #[serde(default, deserialize_with = "given")]
     pub(super) model: Option<Filled>,
+    #[serde(default, deserialize_with = "given")]
     pub(super) effort: Option<Filled>,
 }
 
 /// `environment` in `openvaala.yaml`.
 #[derive(Debug, Default, Deserialize)]
-#[serde(default, deny_unknown_fields)]
+#[serde(default, deny_unknown_fields, expecting = "`allow: [NAME, …]`")]
 pub(super) struct EnvironmentSection {
     pub(super) allow: Vec<String>,
 }
 
 /// The kind of a provider file; everything else in it is left for later.
 #[derive(Debug, Deserialize)]
+#[serde(expecting = "settings, each as `name: value`")]
 pub(super) struct ProviderHead {
     #[serde(rename = "type")]
     pub(super) kind: ProviderType,
 }
 
 /// What a provider speaks.
-#[derive(Clone, Copy, Debug, Deserialize)]
-#[serde(rename_all = "snake_case")]
+#[derive(Clone, Copy, Debug)]
 pub(super) enum ProviderType {
-    OpenaiChat,
+    OpenAiChat,
+}
+
+impl<'de> Deserialize<'de> for ProviderType {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        from_text(
+            deserializer,
+            "a type of provider: openai_chat",
+            |text| match text {
+                "openai_chat" => Ok(Self::OpenAiChat),
+                _ => Err(format!(
+                    "{text:?} is no type of provider: expected openai_chat"
+                )),
+            },
+        )
+    }
 }
 
 /// `providers/<name>.yaml` of the type `openai_chat`.
@@ -65,11 +94,14 @@ pub(super) struct OpenAiChatFile {
     #[serde(rename = "type")]
     _kind: ProviderType,
     pub(super) base_url: BaseUrl,
+    #[serde(default, deserialize_with = "given")]
     pub(super) api_key: Option<Key>,
+    #[serde(default, deserialize_with = "given")]
     pub(super) api_key_env: Option<Filled>,
     pub(super) default_model: Filled,
     #[serde(default)]
     pub(super) headers: Headers,
+    #[serde(default, deserialize_with = "given")]
     pub(super) idle_timeout_seconds: Option<Seconds>,
 }
 
@@ -79,17 +111,18 @@ pub(super) struct Listen(pub(super) SocketAddr);
 
 impl<'de> Deserialize<'de> for Listen {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        let text = String::deserialize(deserializer)?;
-        let address: SocketAddr = text.parse().map_err(|_| {
-            D::Error::custom(format!("{text:?} is no address: expected one such as 127.0.0.1:8790"))
-        })?;
-        if !address.ip().is_loopback() {
-            return Err(D::Error::custom(format!(
-                "{address} can be reached from other machines, which needs TLS and is not there yet: \
-                 use 127.0.0.1 or [::1]"
-            )));
-        }
-        Ok(Self(address))
+        from_text(deserializer, "an address such as 127.0.0.1:8790", |text| {
+            let address: SocketAddr = text.parse().map_err(|_| {
+                format!("{text:?} is no address: expected one such as 127.0.0.1:8790")
+            })?;
+            if !address.ip().is_loopback() {
+                return Err(format!(
+                    "{address} can be reached from other machines, which needs TLS and is not there yet: \
+                     use 127.0.0.1 or [::1]"
+                ));
+            }
+            Ok(Self(address))
+        })
     }
 }
 
@@ -99,12 +132,10 @@ pub(super) struct Filled(pub(super) String);
 
 impl<'de> Deserialize<'de> for Filled {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        let text = String::deserialize(deserializer)?;
-        let text = text.trim();
-        if text.is_empty() {
-            return Err(D::Error::custom("it is empty: give a value or leave the line out"));
-        }
-        Ok(Self(text.to_owned()))
+        from_text(deserializer, "a text", |text| match text.trim() {
+            "" => Err("it is empty: give a value or leave the line out".to_owned()),
+            text => Ok(Self(text.to_owned())),
+        })
     }
 }
 
@@ -114,10 +145,18 @@ pub(super) struct Key(pub(super) Secret);
 
 impl<'de> Deserialize<'de> for Key {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        let key = deserializer.deserialize_any(KeyVisitor)?;
-        check_key(&key).map_err(D::Error::custom)?;
-        Ok(Self(Secret::new(key)))
+        from_text(deserializer, "a key as text", |text| {
+            check_key(text)?;
+            Ok(Self(Secret::new(text)))
+        })
     }
+}
+
+/// A field that is there must have a value: without this an empty one would read as one that is not there.
+fn given<'de, D: Deserializer<'de>, T: Deserialize<'de>>(
+    deserializer: D,
+) -> Result<Option<T>, D::Error> {
+    T::deserialize(deserializer).map(Some)
 }
 
 /// Why a text can be no key.
@@ -127,40 +166,11 @@ pub(super) fn check_key(key: &str) -> Result<(), &'static str> {
         return Err("the key is empty: give it, or leave the line out if the service wants none");
     }
     if !key.bytes().all(|byte| byte.is_ascii_graphic()) {
-        return Err("a key has no spaces, line breaks or letters outside ASCII: was it cut or copied wrongly?");
+        return Err(
+            "a key has no spaces, line breaks or letters outside ASCII: was it cut or copied wrongly?",
+        );
     }
     Ok(())
-}
-
-/// Takes a text and says of everything else what is expected without saying what it was.
-struct KeyVisitor;
-
-impl Visitor<'_> for KeyVisitor {
-    type Value = String;
-
-    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("a key as text (in quotes if it is only digits)")
-    }
-
-    fn visit_str<E: Error>(self, text: &str) -> Result<String, E> {
-        Ok(text.to_owned())
-    }
-
-    fn visit_bool<E: Error>(self, _: bool) -> Result<String, E> {
-        Err(E::custom("expected a key as text"))
-    }
-
-    fn visit_u64<E: Error>(self, _: u64) -> Result<String, E> {
-        Err(E::custom("expected a key as text: put it in quotes"))
-    }
-
-    fn visit_i64<E: Error>(self, _: i64) -> Result<String, E> {
-        Err(E::custom("expected a key as text: put it in quotes"))
-    }
-
-    fn visit_f64<E: Error>(self, _: f64) -> Result<String, E> {
-        Err(E::custom("expected a key as text: put it in quotes"))
-    }
 }
 
 /// Where an API begins.
@@ -169,8 +179,7 @@ pub(super) struct BaseUrl(pub(super) String);
 
 impl<'de> Deserialize<'de> for BaseUrl {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        let text = String::deserialize(deserializer)?;
-        check_url(&text).map(Self).map_err(D::Error::custom)
+        from_text(deserializer, "a URL", |text| check_url(text).map(Self))
     }
 }
 
@@ -178,54 +187,61 @@ impl<'de> Deserialize<'de> for BaseUrl {
 pub(super) fn check_url(text: &str) -> Result<String, String> {
     let text = text.trim();
     match Url::parse(text) {
-        Ok(url) if matches!(url.scheme(), "http" | "https") && url.has_host() => Ok(text.to_owned()),
-        _ => Err(format!("{text:?} is no URL of an API: expected one such as https://api.openai.com/v1")),
+        Ok(url) if matches!(url.scheme(), "http" | "https") && url.has_host() => {
+            Ok(text.to_owned())
+        }
+        _ => Err(format!(
+            "{text:?} is no URL of an API: expected one such as https://api.openai.com/v1"
+        )),
     }
 }
 
 /// Headers by name; their values count as secret.
-#[derive(Debug, Default)]
-pub(super) struct Headers(pub(super) BTreeMap<String, Secret>);
+#[derive(Debug, Default, Deserialize)]
+#[serde(transparent)]
+pub(super) struct Headers(BTreeMap<HeaderKey, HeaderText>);
 
-impl<'de> Deserialize<'de> for Headers {
+impl Headers {
+    /// Names and values.
+    pub(super) fn into_vec(self) -> Vec<(String, Secret)> {
+        self.0
+            .into_iter()
+            .map(|(name, value)| (name.0, value.0))
+            .collect()
+    }
+}
+
+#[derive(Debug, Eq, Ord, PartialEq, PartialOrd)]
+struct HeaderKey(String);
+
+impl<'de> Deserialize<'de> for HeaderKey {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        deserializer.deserialize_map(HeadersVisitor)
+        from_text(
+            deserializer,
+            "the name of a header",
+            |name| match HeaderName::from_bytes(name.as_bytes()) {
+                Ok(name) => Ok(Self(name.as_str().to_owned())),
+                Err(_) => Err(format!("{name:?} is no name of an HTTP header")),
+            },
+        )
     }
 }
 
-struct HeadersVisitor;
-
-impl<'de> Visitor<'de> for HeadersVisitor {
-    type Value = Headers;
-
-    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("headers, each as `Name: value`")
-    }
-
-    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Headers, A::Error> {
-        let mut headers = BTreeMap::new();
-        while let Some(name) = map.next_key::<String>()? {
-            if HeaderName::from_bytes(name.as_bytes()).is_err() {
-                return Err(A::Error::custom(format!("{name:?} is no name of an HTTP header")));
-            }
-            let HeaderText(value) = map.next_value()?;
-            if headers.insert(name.to_ascii_lowercase(), value).is_some() {
-                return Err(A::Error::custom(format!("the header {name:?} is given twice")));
-            }
-        }
-        Ok(Headers(headers))
-    }
-}
-
+#[derive(Debug)]
 struct HeaderText(Secret);
 
 impl<'de> Deserialize<'de> for HeaderText {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        let text = deserializer.deserialize_any(KeyVisitor)?;
-        if HeaderValue::from_str(text.trim()).is_err() {
-            return Err(D::Error::custom("the value of a header has no line breaks or control characters"));
-        }
-        Ok(Self(Secret::new(text)))
+        from_text(
+            deserializer,
+            "the value of a header",
+            |text| match HeaderValue::from_str(text.trim()) {
+                Ok(_) => Ok(Self(Secret::new(text))),
+                Err(_) => {
+                    Err("the value of a header has no line breaks or control characters".to_owned())
+                }
+            },
+        )
     }
 }
 
@@ -235,12 +251,15 @@ pub(super) struct Seconds(pub(super) Duration);
 
 impl<'de> Deserialize<'de> for Seconds {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        let seconds = u64::deserialize(deserializer)?;
-        if (1..=MAX_SECONDS).contains(&seconds) {
-            Ok(Self(Duration::from_secs(seconds)))
-        } else {
-            Err(D::Error::custom(format!("{seconds} is out of range: expected 1 to {MAX_SECONDS} seconds")))
-        }
+        from_number(deserializer, "a number of seconds", |seconds| {
+            if (1..=MAX_SECONDS).contains(&seconds) {
+                Ok(Self(Duration::from_secs(seconds)))
+            } else {
+                Err(format!(
+                    "{seconds} is out of range: expected 1 to {MAX_SECONDS} seconds"
+                ))
+            }
+        })
     }
 }
 
@@ -250,9 +269,74 @@ pub(super) struct StepLimit(pub(super) u32);
 
 impl<'de> Deserialize<'de> for StepLimit {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        match u32::deserialize(deserializer)? {
-            0 => Err(D::Error::custom("a turn needs at least one step")),
-            steps => Ok(Self(steps)),
-        }
+        from_number(
+            deserializer,
+            "a number of steps",
+            |steps| match u32::try_from(steps) {
+                Ok(0) => Err("a turn needs at least one step".to_owned()),
+                Ok(steps) => Ok(Self(steps)),
+                Err(_) => Err(format!(
+                    "{steps} is out of range: expected 1 to {}",
+                    u32::MAX
+                )),
+            },
+        )
+    }
+}
+
+/// Reads a text and parses it where the reader still knows its line.
+fn from_text<'de, D: Deserializer<'de>, T>(
+    deserializer: D,
+    expected: &'static str,
+    parse: impl FnOnce(&str) -> Result<T, String>,
+) -> Result<T, D::Error> {
+    deserializer.deserialize_str(Parse {
+        expected,
+        parse,
+        value: PhantomData::<str>,
+    })
+}
+
+/// Reads a whole number and checks it where the reader still knows its line.
+fn from_number<'de, D: Deserializer<'de>, T>(
+    deserializer: D,
+    expected: &'static str,
+    parse: impl FnOnce(u64) -> Result<T, String>,
+) -> Result<T, D::Error> {
+    deserializer.deserialize_u64(Parse {
+        expected,
+        parse,
+        value: PhantomData::<u64>,
+    })
+}
+
+/// Takes a value of the kind `V`.
+struct Parse<F, V: ?Sized> {
+    expected: &'static str,
+    parse: F,
+    value: PhantomData<V>,
+}
+
+impl<T, F: FnOnce(&str) -> Result<T, String>> Visitor<'_> for Parse<F, str> {
+    type Value = T;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.expected)
+    }
+
+    fn visit_str<E: Error>(self, text: &str) -> Result<T, E> {
+        (self.parse)(text).map_err(E::custom)
+    }
+}
+
+impl<T, F: FnOnce(u64) -> Result<T, String>> Visitor<'_> for Parse<F, u64> {
+    type Value = T;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.expected)
+    }
+
+    fn visit_u64<E: Error>(self, number: u64) -> Result<T, E> {
+        (self.parse)(number).map_err(E::custom)
     }
 }

@@ -7,9 +7,9 @@ use std::path::{Path, PathBuf};
 use openvaala_core::dialect::http::Secret;
 use serde::Serialize;
 
+use super::ConfigDir;
 use super::fault::ConfigError;
 use super::load::{MAIN, PROVIDERS, check_name, load};
-use super::ConfigDir;
 use crate::environment::Environment;
 use crate::files::{create_private_dir, write_private};
 
@@ -38,7 +38,13 @@ impl NewProvider {
         default_model: impl Into<String>,
     ) -> Self {
         let (name, base_url, default_model) = (name.into(), base_url.into(), default_model.into());
-        Self { name, base_url, key, default_model, make_default: false }
+        Self {
+            name,
+            base_url,
+            key,
+            default_model,
+            make_default: false,
+        }
     }
 }
 
@@ -121,12 +127,15 @@ pub(super) fn add_provider(
 ) -> Result<PathBuf, AddProviderError> {
     check_name(&provider.name).map_err(|message| AddProviderError::InvalidName { message })?;
     // A default model that names this very provider is no fault: it is about to come true.
-    let before = load(&dir.path, environment)
-        .map_err(|source| AddProviderError::BrokenBefore { source })?;
+    let before =
+        load(&dir.path, environment).map_err(|source| AddProviderError::BrokenBefore { source })?;
     let providers = dir.path.join(PROVIDERS);
     let path = providers.join(format!("{}.yaml", provider.name));
     if before.providers.contains_key(&provider.name) {
-        return Err(AddProviderError::Exists { name: provider.name.clone(), path });
+        return Err(AddProviderError::Exists {
+            name: provider.name.clone(),
+            path,
+        });
     }
     let make_default = provider.make_default || before.providers.is_empty();
     let main = dir.path.join(MAIN);
@@ -141,14 +150,18 @@ pub(super) fn add_provider(
         }
         _ => None,
     };
-    create_private_dir(&providers).map_err(|source| AddProviderError::Write { path: providers, source })?;
+    create_private_dir(&providers).map_err(|source| AddProviderError::Write {
+        path: providers,
+        source,
+    })?;
     write(&path, &text(provider, &path)?)?;
     let written = match &new_main {
         Some(text) => write(&main, text),
         None => Ok(()),
     };
     let checked = written.and_then(|()| {
-        dir.load(environment).map_err(|source| AddProviderError::Refused { source })
+        dir.load(environment)
+            .map_err(|source| AddProviderError::Refused { source })
     });
     if let Err(error) = checked {
         restore(&path, None)?;
@@ -193,13 +206,18 @@ fn read_old(path: &Path) -> Result<Option<String>, AddProviderError> {
     match fs::read_to_string(path) {
         Ok(text) => Ok(Some(text)),
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
-        Err(source) => Err(AddProviderError::Write { path: path.to_owned(), source }),
+        Err(source) => Err(AddProviderError::Write {
+            path: path.to_owned(),
+            source,
+        }),
     }
 }
 
 fn write(path: &Path, text: &str) -> Result<(), AddProviderError> {
-    write_private(path, text)
-        .map_err(|source| AddProviderError::Write { path: path.to_owned(), source })
+    write_private(path, text).map_err(|source| AddProviderError::Write {
+        path: path.to_owned(),
+        source,
+    })
 }
 
 fn restore(path: &Path, old: Option<&str>) -> Result<(), AddProviderError> {
@@ -210,5 +228,8 @@ fn restore(path: &Path, old: Option<&str>) -> Result<(), AddProviderError> {
             removed => removed,
         },
     };
-    restored.map_err(|source| AddProviderError::Write { path: path.to_owned(), source })
+    restored.map_err(|source| AddProviderError::Write {
+        path: path.to_owned(),
+        source,
+    })
 }

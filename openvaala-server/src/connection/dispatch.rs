@@ -5,9 +5,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use futures::FutureExt;
+use openvaala_protocol::PROTOCOL_VERSION;
 use openvaala_protocol::rpc::params::server::{InitializeParams, InitializeResult, Peer};
 use openvaala_protocol::rpc::{Call, ErrorCode, Method, Request, RequestId, RpcError, method};
-use openvaala_protocol::PROTOCOL_VERSION;
 use serde::Serialize;
 use serde_json::value::{RawValue, to_raw_value};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc};
@@ -54,7 +54,11 @@ impl Requests {
     pub(super) fn new(context: Context, outbox: Outbox) -> Self {
         // Bounded by the requests in flight.
         let (subscriptions, requests) = mpsc::unbounded_channel();
-        let task = tokio::spawn(subscriptions::run(context.clone(), outbox.clone(), requests));
+        let task = tokio::spawn(subscriptions::run(
+            context.clone(),
+            outbox.clone(),
+            requests,
+        ));
         Self {
             context,
             outbox,
@@ -102,7 +106,9 @@ impl Requests {
         match Arc::clone(&self.in_flight).try_acquire_owned() {
             Ok(permit) => self.begin(id, call, permit),
             Err(_) => {
-                let message = format!("{IN_FLIGHT} requests of this client are worked on: wait for some of them");
+                let message = format!(
+                    "{IN_FLIGHT} requests of this client are worked on: wait for some of them"
+                );
                 let error = RpcError::new(ErrorCode::Overloaded, message);
                 return refuse(&self.outbox, Some(id), error).await;
             }
@@ -136,7 +142,10 @@ impl Requests {
         let assembled = self.context.assembled();
         Ok(InitializeResult {
             protocol_version: PROTOCOL_VERSION.to_owned(),
-            server: Peer { name: "openvaala-server".to_owned(), version: VERSION.to_owned() },
+            server: Peer {
+                name: "openvaala-server".to_owned(),
+                version: VERSION.to_owned(),
+            },
             default_model: assembled.default_model.clone(),
             notice: assembled.notice.clone(),
         })
@@ -158,7 +167,11 @@ impl Requests {
         };
         if let Some(subscriptions) = &self.subscriptions {
             // Its task ends early only when the client is gone.
-            let _ = subscriptions.send(SubscriptionRequest { id, what, _in_flight: permit });
+            let _ = subscriptions.send(SubscriptionRequest {
+                id,
+                what,
+                _in_flight: permit,
+            });
         }
     }
 }
@@ -195,7 +208,10 @@ async fn perform(
         Call::ProviderList(_) => raw(provider::list(context)),
         Call::ProviderTest(params) => raw(provider::test(context, params).await?),
         // The connection itself takes the other three before it comes here.
-        _ => Err(RpcError::new(ErrorCode::MethodNotFound, "this server does not have that method")),
+        _ => Err(RpcError::new(
+            ErrorCode::MethodNotFound,
+            "this server does not have that method",
+        )),
     }
 }
 

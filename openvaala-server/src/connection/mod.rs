@@ -32,9 +32,14 @@ const LAST_BYTES: Duration = Duration::from_secs(1);
 
 /// Serves one connection from its first byte to its last.
 pub(crate) async fn serve(stream: TcpStream, gate: &Gate, context: Context) {
-    let Some(socket) = admit(stream, gate).await else { return };
+    let Some(socket) = admit(stream, gate).await else {
+        return;
+    };
     // If the loop is gone the server is about to end, which shows below.
-    let _ = context.commands.send(Command::Admitted(tokio::task::id())).await;
+    let _ = context
+        .commands
+        .send(Command::Admitted(tokio::task::id()))
+        .await;
     converse(socket, context).await;
 }
 
@@ -117,7 +122,12 @@ async fn take(
         Some(Ok(Message::Text(text))) => take_text(&text, requests, outbox).await,
         Some(Ok(Message::Binary(_))) => {
             let message = "a message is JSON in a text frame, not in a binary one";
-            refuse(outbox, None, RpcError::new(ErrorCode::InvalidRequest, message)).await
+            refuse(
+                outbox,
+                None,
+                RpcError::new(ErrorCode::InvalidRequest, message),
+            )
+            .await
         }
         // Pongs are sent by the WebSocket itself; after a close it ends by itself.
         Some(Ok(_)) => Ok(()),
@@ -164,17 +174,30 @@ async fn respond<R: Serialize>(
     let result = result.and_then(|result| {
         to_raw_value(&result).map_err(|error| RpcError::new(ErrorCode::Runtime, error.to_string()))
     });
-    outbox.respond(&Response { id: Some(id), result }).await
+    outbox
+        .respond(&Response {
+            id: Some(id),
+            result,
+        })
+        .await
 }
 
 async fn refuse(outbox: &Outbox, id: Option<RequestId>, error: RpcError) -> Result<(), Gone> {
-    outbox.respond(&Response { id, result: Err(error) }).await
+    outbox
+        .respond(&Response {
+            id,
+            result: Err(error),
+        })
+        .await
 }
 
 fn frame(code: CloseCode, reason: &str) -> CloseFrame {
     // A close frame has room for 123 bytes.
     let end = reason.floor_char_boundary(120);
-    CloseFrame { code, reason: reason[..end].into() }
+    CloseFrame {
+        code,
+        reason: reason[..end].into(),
+    }
 }
 
 /// Reads on for a moment, so that the close frame is not lost to a reset.

@@ -4,7 +4,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use futures::{Sink, SinkExt};
-use openvaala_protocol::rpc::{MAX_RESPONSE_BYTES, ErrorCode, Notice, Outgoing, Response, RpcError};
+use openvaala_protocol::rpc::{
+    ErrorCode, MAX_RESPONSE_BYTES, Notice, Outgoing, Response, RpcError,
+};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc};
 use tokio::time::timeout;
 use tokio_tungstenite::tungstenite::Error;
@@ -41,7 +43,13 @@ pub(super) struct Sending(mpsc::UnboundedReceiver<Waiting>);
 pub(super) fn outbox() -> (Outbox, Sending) {
     // Unbounded in count: the room bounds it in bytes, and every message has some.
     let (frames, waiting) = mpsc::unbounded_channel();
-    (Outbox { room: Arc::new(Semaphore::new(CAPACITY)), frames }, Sending(waiting))
+    (
+        Outbox {
+            room: Arc::new(Semaphore::new(CAPACITY)),
+            frames,
+        },
+        Sending(waiting),
+    )
 }
 
 impl Outbox {
@@ -65,7 +73,11 @@ impl Outbox {
     pub(crate) async fn notify(&self, notice: &Notice) -> Result<(), Gone> {
         let text = notice.params().and_then(|params| {
             let (jsonrpc, method) = (Default::default(), notice.name());
-            serde_json::to_string(&Outgoing::Notification { jsonrpc, method, params: &params })
+            serde_json::to_string(&Outgoing::Notification {
+                jsonrpc,
+                method,
+                params: &params,
+            })
         });
         match text {
             Ok(text) => self.send(text).await,
@@ -79,13 +91,22 @@ impl Outbox {
     /// Closes the connection after what waits.
     pub(super) fn close(&self, frame: CloseFrame) {
         // With the receiver gone it is closed already.
-        let _ = self.frames.send(Waiting { message: Message::Close(Some(frame)), _room: None });
+        let _ = self.frames.send(Waiting {
+            message: Message::Close(Some(frame)),
+            _room: None,
+        });
     }
 
     async fn send(&self, text: String) -> Result<(), Gone> {
         let size = u32::try_from(text.len().min(CAPACITY)).unwrap_or(u32::MAX);
-        let room = Arc::clone(&self.room).acquire_many_owned(size).await.map_err(|_| Gone)?;
-        let waiting = Waiting { message: Message::text(text), _room: Some(room) };
+        let room = Arc::clone(&self.room)
+            .acquire_many_owned(size)
+            .await
+            .map_err(|_| Gone)?;
+        let waiting = Waiting {
+            message: Message::text(text),
+            _room: Some(room),
+        };
         self.frames.send(waiting).map_err(|_| Gone)
     }
 }
@@ -93,7 +114,12 @@ impl Outbox {
 fn refusal(response: &Response, message: String) -> String {
     let result = Err(RpcError::new(ErrorCode::Runtime, message));
     // An error with a short text can always be written.
-    Response { id: response.id.clone(), result }.to_text().unwrap_or_default()
+    Response {
+        id: response.id.clone(),
+        result,
+    }
+    .to_text()
+    .unwrap_or_default()
 }
 
 impl Sending {
@@ -108,7 +134,9 @@ impl Sending {
                     return;
                 }
                 Err(_) => {
-                    tracing::warn!("a client has read nothing for {PATIENCE:?} and is disconnected");
+                    tracing::warn!(
+                        "a client has read nothing for {PATIENCE:?} and is disconnected"
+                    );
                     return;
                 }
             }
@@ -132,7 +160,11 @@ impl Sending {
                 return Ok(Burst::Closed);
             }
             // The patience is for a burst: a long one counts as several.
-            next = if bytes < BURST { self.0.try_recv().ok() } else { None };
+            next = if bytes < BURST {
+                self.0.try_recv().ok()
+            } else {
+                None
+            };
         }
         sink.flush().await.map(|()| Burst::Sent)
     }
@@ -148,6 +180,8 @@ enum Burst {
 
 #[cfg(test)]
 mod tests {
+    use std::pin::pin;
+
     use futures::channel::mpsc::channel;
     use futures::{SinkExt, StreamExt};
     use openvaala_protocol::rpc::params::server::StoppingParams;
@@ -158,15 +192,17 @@ mod tests {
     use super::{CAPACITY, outbox};
 
     fn notice(bytes: usize) -> Notice {
-        Notice::ServerStopping(StoppingParams { reason: "x".repeat(bytes) })
+        Notice::ServerStopping(StoppingParams {
+            reason: "x".repeat(bytes),
+        })
     }
 
     #[tokio::test]
     async fn s_137_what_waits_for_a_client_that_does_not_read_is_bounded_in_bytes() {
         let (outbox, sending) = outbox();
-        let first = outbox.notify(&notice(CAPACITY / 2)).await;
-        assert!(first.is_ok());
-        let mut second = std::pin::pin!(outbox.notify(&notice(CAPACITY / 2)));
+        let half = notice(CAPACITY / 2);
+        assert!(outbox.notify(&half).await.is_ok());
+        let mut second = pin!(outbox.notify(&half));
         for _ in 0..10 {
             assert!(futures::poll!(second.as_mut()).is_pending());
             yield_now().await;
@@ -180,16 +216,22 @@ mod tests {
     async fn messages_leave_in_the_order_in_which_they_came() {
         let (outbox, sending) = outbox();
         let (sink, stream) = channel(8);
-        let mut sink = sink.sink_map_err(|_| tokio_tungstenite::tungstenite::Error::ConnectionClosed);
+        let mut sink =
+            sink.sink_map_err(|_| tokio_tungstenite::tungstenite::Error::ConnectionClosed);
         let result = serde_json::value::to_raw_value("done").unwrap();
-        let response = Response { id: Some(RequestId::Number(1)), result: Ok(result) };
+        let response = Response {
+            id: Some(RequestId::Number(1)),
+            result: Ok(result),
+        };
         assert!(outbox.respond(&response).await.is_ok());
         assert!(outbox.notify(&notice(1)).await.is_ok());
         drop(outbox);
         sending.run(&mut sink).await;
         drop(sink);
-        let sent: Vec<String> =
-            stream.map(|message| message.into_text().unwrap().to_string()).collect().await;
+        let sent: Vec<String> = stream
+            .map(|message| message.into_text().unwrap().to_string())
+            .collect()
+            .await;
         assert_eq!(
             sent,
             [

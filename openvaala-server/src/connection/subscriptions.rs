@@ -43,7 +43,11 @@ pub(super) async fn run(
     outbox: Outbox,
     mut requests: mpsc::UnboundedReceiver<SubscriptionRequest>,
 ) {
-    let mut subscriptions = Subscriptions { context, outbox, open: HashMap::new() };
+    let mut subscriptions = Subscriptions {
+        context,
+        outbox,
+        open: HashMap::new(),
+    };
     while let Some(request) = requests.recv().await {
         if subscriptions.take(request).await.is_err() {
             return;
@@ -111,7 +115,9 @@ impl Subscriptions {
 
     /// Ends a subscription; when this returns nothing more comes of it.
     async fn end(&mut self, conversation: ConversationId) -> bool {
-        let Some(task) = self.open.remove(&conversation) else { return false };
+        let Some(task) = self.open.remove(&conversation) else {
+            return false;
+        };
         let was_open = !task.is_finished();
         task.abort();
         // It was aborted, or had ended.
@@ -134,12 +140,16 @@ async fn forward(
                 entry: (*entry).clone(),
                 cursor,
             }),
-            FeedEvent::Live(live) => {
-                Notice::ConversationLive(LiveParams { conversation_id, live: (*live).clone() })
-            }
+            FeedEvent::Live(live) => Notice::ConversationLive(LiveParams {
+                conversation_id,
+                live: (*live).clone(),
+            }),
             FeedEvent::Gap { reason } => {
                 told_gap = true;
-                Notice::ConversationGap(GapParams { conversation_id, reason })
+                Notice::ConversationGap(GapParams {
+                    conversation_id,
+                    reason,
+                })
             }
             _ => continue,
         };
@@ -149,5 +159,10 @@ async fn forward(
         return Ok(());
     }
     let reason = "the conversation was closed".to_owned();
-    outbox.notify(&Notice::ConversationGap(GapParams { conversation_id, reason })).await
+    outbox
+        .notify(&Notice::ConversationGap(GapParams {
+            conversation_id,
+            reason,
+        }))
+        .await
 }

@@ -18,7 +18,10 @@ pub(crate) struct Acceptor {
 
 impl Acceptor {
     pub(crate) const fn new(listener: TcpListener) -> Self {
-        Self { listener, retry_at: None }
+        Self {
+            listener,
+            retry_at: None,
+        }
     }
 
     /// The next connection. Cancel safe.

@@ -54,7 +54,10 @@ pub(crate) struct Gate {
 impl Gate {
     /// The gate of a server that listens at that address.
     pub(crate) fn new(token: Token, address: SocketAddr) -> Self {
-        Self { token, hosts: [address.to_string(), format!("localhost:{}", address.port())] }
+        Self {
+            token,
+            hosts: [address.to_string(), format!("localhost:{}", address.port())],
+        }
     }
 }
 
@@ -62,7 +65,12 @@ impl Gate {
 pub(crate) async fn admit(stream: TcpStream, gate: &Gate) -> Option<Socket> {
     // Without it small messages may wait 40 ms for each other; with a broken socket all else fails too.
     let _ = stream.set_nodelay(true);
-    let visit = Visit { gate, pair: OnceLock::new(), used: AtomicBool::new(false), upgrade: OnceLock::new() };
+    let visit = Visit {
+        gate,
+        pair: OnceLock::new(),
+        used: AtomicBool::new(false),
+        upgrade: OnceLock::new(),
+    };
     let service = service_fn(|request| ready(Ok::<_, Infallible>(visit.answer(request))));
     let connection = http1::Builder::new()
         .half_close(false)
@@ -99,7 +107,11 @@ impl Visit<'_> {
         let answer = self.route(request);
         if !answer.status().is_success() && answer.status() != StatusCode::SWITCHING_PROTOCOLS {
             let path: String = path.chars().take(80).collect();
-            tracing::info!(?path, status = answer.status().as_u16(), "a request was refused");
+            tracing::info!(
+                ?path,
+                status = answer.status().as_u16(),
+                "a request was refused"
+            );
         }
         answer
     }
@@ -107,7 +119,10 @@ impl Visit<'_> {
     fn route(&self, request: Request<Incoming>) -> Answer {
         let headers = request.headers();
         if !self.is_own_host(headers) {
-            return text(StatusCode::FORBIDDEN, "the Host header names another server");
+            return text(
+                StatusCode::FORBIDDEN,
+                "the Host header names another server",
+            );
         }
         if headers.contains_key(ORIGIN) {
             return text(StatusCode::FORBIDDEN, "requests of web pages are not taken");
@@ -123,9 +138,14 @@ impl Visit<'_> {
     /// Whether the request was meant for this server: a page that points its own name here is refused.
     fn is_own_host(&self, headers: &HeaderMap) -> bool {
         let mut hosts = headers.get_all(HOST).iter();
-        let (Some(host), None) = (hosts.next(), hosts.next()) else { return false };
+        let (Some(host), None) = (hosts.next(), hosts.next()) else {
+            return false;
+        };
         let host = host.as_bytes();
-        self.gate.hosts.iter().any(|own| own.as_bytes().eq_ignore_ascii_case(host))
+        self.gate
+            .hosts
+            .iter()
+            .any(|own| own.as_bytes().eq_ignore_ascii_case(host))
     }
 
     fn challenge(&self, headers: &HeaderMap) -> Answer {
@@ -135,15 +155,27 @@ impl Visit<'_> {
             return text(StatusCode::BAD_REQUEST, message);
         };
         let Ok(server) = Nonce::generate() else {
-            return text(StatusCode::INTERNAL_SERVER_ERROR, "the system gives no random numbers");
+            return text(
+                StatusCode::INTERNAL_SERVER_ERROR,
+                "the system gives no random numbers",
+            );
         };
         if self.pair.set((client, server)).is_err() {
-            return text(StatusCode::BAD_REQUEST, "one challenge a connection: open a new one");
+            return text(
+                StatusCode::BAD_REQUEST,
+                "one challenge a connection: open a new one",
+            );
         }
         let proof = server_proof(&self.gate.token, &client, &server);
-        match serde_json::to_string(&Challenge { nonce: server, proof }) {
+        match serde_json::to_string(&Challenge {
+            nonce: server,
+            proof,
+        }) {
             Ok(body) => with_type(text(StatusCode::OK, body), "application/json"),
-            Err(_) => text(StatusCode::INTERNAL_SERVER_ERROR, "no challenge can be written"),
+            Err(_) => text(
+                StatusCode::INTERNAL_SERVER_ERROR,
+                "no challenge can be written",
+            ),
         }
     }
 
@@ -157,13 +189,22 @@ impl Visit<'_> {
             && single(headers, SEC_WEBSOCKET_VERSION.as_str()) == Some("13");
         let key = headers.get(SEC_WEBSOCKET_KEY).filter(|_| is_upgrade);
         let Some(accept) = key.map(|key| derive_accept_key(key.as_bytes())) else {
-            return text(StatusCode::UPGRADE_REQUIRED, "this is a WebSocket of version 13");
+            return text(
+                StatusCode::UPGRADE_REQUIRED,
+                "this is a WebSocket of version 13",
+            );
         };
         let Ok(accept) = HeaderValue::from_str(&accept) else {
-            return text(StatusCode::BAD_REQUEST, "the Sec-WebSocket-Key cannot be used");
+            return text(
+                StatusCode::BAD_REQUEST,
+                "the Sec-WebSocket-Key cannot be used",
+            );
         };
         if self.upgrade.set(hyper::upgrade::on(&mut request)).is_err() {
-            return text(StatusCode::BAD_REQUEST, "this connection is a WebSocket already");
+            return text(
+                StatusCode::BAD_REQUEST,
+                "this connection is a WebSocket already",
+            );
         }
         let mut answer = Response::new(Full::default());
         *answer.status_mut() = StatusCode::SWITCHING_PROTOCOLS;
@@ -201,8 +242,13 @@ fn single<'a>(headers: &'a HeaderMap, name: &str) -> Option<&'a str> {
 }
 
 fn has_word(headers: &HeaderMap, name: &str, word: &str) -> bool {
-    let values = headers.get_all(name).iter().filter_map(|value| value.to_str().ok());
-    values.flat_map(|value| value.split(',')).any(|part| part.trim().eq_ignore_ascii_case(word))
+    let values = headers
+        .get_all(name)
+        .iter()
+        .filter_map(|value| value.to_str().ok());
+    values
+        .flat_map(|value| value.split(','))
+        .any(|part| part.trim().eq_ignore_ascii_case(word))
 }
 
 fn text(status: StatusCode, text: impl Into<Bytes>) -> Answer {
@@ -212,6 +258,8 @@ fn text(status: StatusCode, text: impl Into<Bytes>) -> Answer {
 }
 
 fn with_type(mut answer: Answer, content_type: &'static str) -> Answer {
-    answer.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static(content_type));
+    answer
+        .headers_mut()
+        .insert(CONTENT_TYPE, HeaderValue::from_static(content_type));
     answer
 }

@@ -30,7 +30,9 @@ pub(crate) async fn bind(wanted: Wanted) -> Result<TcpListener, ServerError> {
         (Ok(listener), _) => Ok(listener),
         (Err(error), Wanted::Preferably(_)) if error.kind() == io::ErrorKind::AddrInUse => {
             let address = SocketAddr::new(address.ip(), 0);
-            TcpListener::bind(address).await.map_err(|source| ServerError::Listen { address, source })
+            TcpListener::bind(address)
+                .await
+                .map_err(|source| ServerError::Listen { address, source })
         }
         (Err(source), _) if source.kind() == io::ErrorKind::AddrInUse => {
             Err(ServerError::AddressInUse { address, source })

@@ -20,31 +20,61 @@ pub(crate) async fn create(
     context: &Context,
     params: CreateParams,
 ) -> Result<CreateResult, RpcError> {
-    let CreateParams { mut executors, model } = params;
+    let CreateParams {
+        mut executors,
+        model,
+    } = params;
     if executors.is_empty() {
         let root = context.facts.working_dir.to_string_lossy().into_owned();
-        executors.push(WorkLocation { executor: ExecutorId::local(), root });
+        executors.push(WorkLocation {
+            executor: ExecutorId::local(),
+            root,
+        });
     }
     let new = NewConversation::new(executors, model);
-    let conversation = context.runtime.create(new).await.map_err(|error| rpc_error(&error))?;
-    let details = conversation.details().await.map_err(|error| rpc_error(&error))?;
-    let session = details.sessions.into_iter().next().ok_or_else(|| {
-        RpcError::new(ErrorCode::Runtime, "the new conversation has no session")
-    })?;
-    Ok(CreateResult { conversation: details.conversation, session })
+    let conversation = context
+        .runtime
+        .create(new)
+        .await
+        .map_err(|error| rpc_error(&error))?;
+    let details = conversation
+        .details()
+        .await
+        .map_err(|error| rpc_error(&error))?;
+    let session =
+        details.sessions.into_iter().next().ok_or_else(|| {
+            RpcError::new(ErrorCode::Runtime, "the new conversation has no session")
+        })?;
+    Ok(CreateResult {
+        conversation: details.conversation,
+        session,
+    })
 }
 
 pub(crate) async fn list(context: &Context, params: ListParams) -> Result<ListResult, RpcError> {
     let limit = page_limit(params.limit, PAGE, MAX_PAGE);
-    let options = ListConversations { cursor: params.cursor, limit };
-    let page = context.runtime.list(options).await.map_err(|error| rpc_error(&error))?;
-    Ok(ListResult { conversations: page.conversations, next: page.next })
+    let options = ListConversations {
+        cursor: params.cursor,
+        limit,
+    };
+    let page = context
+        .runtime
+        .list(options)
+        .await
+        .map_err(|error| rpc_error(&error))?;
+    Ok(ListResult {
+        conversations: page.conversations,
+        next: page.next,
+    })
 }
 
 pub(crate) async fn get(context: &Context, params: GetParams) -> Result<GetResult, RpcError> {
     let opened = context.runtime.open(params.conversation_id).await;
     let conversation = opened.map_err(|error| rpc_error(&error))?;
-    let details = conversation.details().await.map_err(|error| rpc_error(&error))?;
+    let details = conversation
+        .details()
+        .await
+        .map_err(|error| rpc_error(&error))?;
     Ok(GetResult {
         conversation: details.conversation,
         sessions: details.sessions,

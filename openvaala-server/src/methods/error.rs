@@ -54,17 +54,26 @@ mod tests {
         let error = rpc_error(&error);
         assert_eq!(
             (error.code, error.message.as_str()),
-            (-32000, "the storage failed: can't append to /data/x: the disk is on fire")
+            (
+                -32000,
+                "the storage failed: can't append to /data/x: the disk is on fire"
+            )
         );
     }
 
     #[test]
     fn what_the_client_named_wrongly_is_a_matter_of_its_parameters() {
         let known = vec!["demo".to_owned()];
-        let error = rpc_error(&RuntimeError::UnknownProvider { name: "acme".to_owned(), known });
+        let error = rpc_error(&RuntimeError::UnknownProvider {
+            name: "acme".to_owned(),
+            known,
+        });
         assert_eq!(
             (error.code, error.message.as_str()),
-            (-32602, r#"there is no model provider "acme"; there are: demo"#)
+            (
+                -32602,
+                r#"there is no model provider "acme"; there are: demo"#
+            )
         );
     }
 }

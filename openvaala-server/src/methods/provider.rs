@@ -29,22 +29,37 @@ pub(crate) fn list(context: &Context) -> ListResult {
 pub(crate) async fn test(context: &Context, params: TestParams) -> Result<TestResult, RpcError> {
     let definitions = context.runtime.definitions();
     let assembled = context.assembled();
-    let configured = assembled.providers.iter().find(|provider| provider.name == params.name);
+    let configured = assembled
+        .providers
+        .iter()
+        .find(|provider| provider.name == params.name);
     let (Some(provider), Some(configured)) = (definitions.providers.get(&params.name), configured)
     else {
         let known = definitions.providers.keys().cloned().collect();
-        return Err(rpc_error(&RuntimeError::UnknownProvider { name: params.name, known }));
+        return Err(rpc_error(&RuntimeError::UnknownProvider {
+            name: params.name,
+            known,
+        }));
     };
-    let model = params.model.unwrap_or_else(|| configured.default_model.clone());
+    let model = params
+        .model
+        .unwrap_or_else(|| configured.default_model.clone());
     let started = Instant::now();
     let answer = timeout(LIMIT, ask(provider.as_ref(), model)).await;
     let millis = u64::try_from(started.elapsed().as_millis()).unwrap_or(u64::MAX);
     let (ok, message) = match answer {
         Ok(Ok(text)) => (true, text),
         Ok(Err(error)) => (false, with_causes(&error)),
-        Err(_) => (false, format!("no whole answer within {} seconds", LIMIT.as_secs())),
+        Err(_) => (
+            false,
+            format!("no whole answer within {} seconds", LIMIT.as_secs()),
+        ),
     };
-    Ok(TestResult { ok, message, millis })
+    Ok(TestResult {
+        ok,
+        message,
+        millis,
+    })
 }
 
 /// Asks for a word and gives the beginning of what comes.
@@ -62,5 +77,9 @@ async fn ask(provider: &dyn ModelProvider, model: String) -> Result<String, Mode
         }
     }
     let shown: String = text.trim().chars().take(SHOWN).collect();
-    Ok(if shown.is_empty() { "(an empty answer)".to_owned() } else { shown })
+    Ok(if shown.is_empty() {
+        "(an empty answer)".to_owned()
+    } else {
+        shown
+    })
 }

@@ -20,9 +20,17 @@ use crate::process::memory::resident;
 const PROGRESS_PAUSE: Duration = Duration::from_millis(100);
 
 pub(crate) async fn status(context: &Context) -> Result<StatusResult, RpcError> {
-    let status = context.runtime.status().await.map_err(|error| rpc_error(&error))?;
+    let status = context
+        .runtime
+        .status()
+        .await
+        .map_err(|error| rpc_error(&error))?;
     let (reply, clients) = oneshot::channel();
-    context.commands.send(Command::Clients(reply)).await.map_err(|_| stopped())?;
+    context
+        .commands
+        .send(Command::Clients(reply))
+        .await
+        .map_err(|_| stopped())?;
     let clients = clients.await.map_err(|_| stopped())?;
     let (facts, assembled) = (&context.facts, context.assembled());
     let mut degraded = status.degraded;
@@ -47,7 +55,9 @@ pub(crate) async fn shutdown(context: &Context) -> ShutdownResult {
     let reason = "a client asked for it".to_owned();
     // If the loop is gone it stops already.
     let _ = context.commands.send(Command::Stop { reason }).await;
-    ShutdownResult { pid: context.facts.pid }
+    ShutdownResult {
+        pid: context.facts.pid,
+    }
 }
 
 pub(crate) async fn reload(context: &Context) -> Result<ReloadResult, RpcError> {
@@ -56,14 +66,14 @@ pub(crate) async fn reload(context: &Context) -> Result<ReloadResult, RpcError> 
     result.await.map_err(|_| stopped())?
 }
 
-pub(crate) async fn reindex(
-    context: &Context,
-    outbox: &Outbox,
-) -> Result<ReindexResult, RpcError> {
+pub(crate) async fn reindex(context: &Context, outbox: &Outbox) -> Result<ReindexResult, RpcError> {
     let (progress, told) = mpsc::channel(64);
     let (report, ()) = tokio::join!(context.runtime.reindex(progress), tell(told, outbox));
     let report = report.map_err(|error| rpc_error(&error))?;
-    Ok(ReindexResult { conversations: report.conversations, damaged: report.damaged })
+    Ok(ReindexResult {
+        conversations: report.conversations,
+        damaged: report.damaged,
+    })
 }
 
 /// Tells the client how far it is: now and then, and always when it is done.

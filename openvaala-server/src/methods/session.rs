@@ -24,8 +24,14 @@ pub(crate) async fn send(context: &Context, params: SendParams) -> Result<SendRe
     let input = Input::new(params.item_id, params.content)
         .to_session(params.session_id)
         .with_mode(params.mode);
-    let sent = conversation.send(input).await.map_err(|error| rpc_error(&error))?;
-    Ok(SendResult { session_id: sent.session_id, duplicate: sent.duplicate })
+    let sent = conversation
+        .send(input)
+        .await
+        .map_err(|error| rpc_error(&error))?;
+    Ok(SendResult {
+        session_id: sent.session_id,
+        duplicate: sent.duplicate,
+    })
 }
 
 pub(crate) async fn interrupt(
@@ -34,7 +40,9 @@ pub(crate) async fn interrupt(
 ) -> Result<InterruptResult, RpcError> {
     let conversation = open(context, params.conversation_id).await?;
     let interrupted = conversation.interrupt(params.session_id).await;
-    Ok(InterruptResult { turn_id: interrupted.map_err(|error| rpc_error(&error))? })
+    Ok(InterruptResult {
+        turn_id: interrupted.map_err(|error| rpc_error(&error))?,
+    })
 }
 
 pub(crate) async fn items(context: &Context, params: ItemsParams) -> Result<ItemsResult, RpcError> {
@@ -45,19 +53,39 @@ pub(crate) async fn items(context: &Context, params: ItemsParams) -> Result<Item
         cursor: params.cursor,
         limit: page_limit(params.limit, PAGE, MAX_PAGE),
     };
-    let page = conversation.items(query).await.map_err(|error| rpc_error(&error))?;
-    Ok(ItemsResult { items: page.items, next: page.next })
+    let page = conversation
+        .items(query)
+        .await
+        .map_err(|error| rpc_error(&error))?;
+    Ok(ItemsResult {
+        items: page.items,
+        next: page.next,
+    })
 }
 
 pub(crate) async fn blob(context: &Context, params: BlobParams) -> Result<BlobResult, RpcError> {
     let conversation = open(context, params.conversation_id).await?;
-    let query =
-        BlobQuery { session_id: params.session_id, blob: params.blob, offset: params.offset };
-    let piece = conversation.blob(query).await.map_err(|error| rpc_error(&error))?;
+    let query = BlobQuery {
+        session_id: params.session_id,
+        blob: params.blob,
+        offset: params.offset,
+    };
+    let piece = conversation
+        .blob(query)
+        .await
+        .map_err(|error| rpc_error(&error))?;
     let data = STANDARD.encode(&piece.bytes);
-    Ok(BlobResult { offset: piece.offset, data, next: piece.next })
+    Ok(BlobResult {
+        offset: piece.offset,
+        data,
+        next: piece.next,
+    })
 }
 
 async fn open(context: &Context, id: ConversationId) -> Result<ConversationHandle, RpcError> {
-    context.runtime.open(id).await.map_err(|error| rpc_error(&error))
+    context
+        .runtime
+        .open(id)
+        .await
+        .map_err(|error| rpc_error(&error))
 }

@@ -91,12 +91,17 @@ struct Content {
 /// # Errors
 /// [`DiscoveryError`] if there is a file that cannot be read, or that others could have written or read.
 pub fn find(state_dir: &Path, data_dir: &Path) -> Result<Option<Found>, DiscoveryError> {
-    let Ok(data_dir) = fs::canonicalize(data_dir) else { return Ok(None) };
+    let Ok(data_dir) = fs::canonicalize(data_dir) else {
+        return Ok(None);
+    };
     match check_private_dir(state_dir) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
         checked => checked.map_err(|source| untrusted(state_dir, source))?,
     }
-    for path in [state_dir.join(DEFAULT_NAME), state_dir.join(hashed_name(&data_dir))] {
+    for path in [
+        state_dir.join(DEFAULT_NAME),
+        state_dir.join(hashed_name(&data_dir)),
+    ] {
         if let Some(found) = read(&path)?
             && found.data_dir == data_dir
         {
@@ -116,7 +121,16 @@ pub(crate) struct DiscoveryFile {
 impl DiscoveryFile {
     /// Writes the file; `found.path` tells where.
     pub(crate) fn write(found: Found) -> Result<Self, DiscoveryError> {
-        let Found { pid, address, token, data_dir, version, protocol_version, started_at, path } = found;
+        let Found {
+            pid,
+            address,
+            token,
+            data_dir,
+            version,
+            protocol_version,
+            started_at,
+            path,
+        } = found;
         let content = Content {
             pid,
             address,
@@ -126,8 +140,12 @@ impl DiscoveryFile {
             protocol_version,
             started_at,
         };
-        let failed = |source| DiscoveryError::Write { path: path.clone(), source };
-        let text = serde_yaml::to_string(&content).map_err(|error| failed(io::Error::other(error)))?;
+        let failed = |source| DiscoveryError::Write {
+            path: path.clone(),
+            source,
+        };
+        let text =
+            serde_yaml::to_string(&content).map_err(|error| failed(io::Error::other(error)))?;
         write_private(&path, &text).map_err(failed)?;
         Ok(Self { path, token })
     }
@@ -152,16 +170,26 @@ pub(crate) fn prepare(
     data_dir: &Path,
     is_default: bool,
 ) -> Result<PathBuf, DiscoveryError> {
-    create_private_dir(state_dir)
-        .map_err(|source| DiscoveryError::Write { path: state_dir.to_owned(), source })?;
+    create_private_dir(state_dir).map_err(|source| DiscoveryError::Write {
+        path: state_dir.to_owned(),
+        source,
+    })?;
     check_private_dir(state_dir).map_err(|source| untrusted(state_dir, source))?;
-    let name = if is_default { DEFAULT_NAME.to_owned() } else { hashed_name(data_dir) };
+    let name = if is_default {
+        DEFAULT_NAME.to_owned()
+    } else {
+        hashed_name(data_dir)
+    };
     Ok(state_dir.join(name))
 }
 
 fn hashed_name(data_dir: &Path) -> String {
     let digest = Sha256::digest(data_dir.as_os_str().as_encoded_bytes());
-    let hash: String = digest.iter().take(8).map(|byte| format!("{byte:02x}")).collect();
+    let hash: String = digest
+        .iter()
+        .take(8)
+        .map(|byte| format!("{byte:02x}"))
+        .collect();
     format!("runtime-server-{hash}.yaml")
 }
 
@@ -169,12 +197,18 @@ fn read(path: &Path) -> Result<Option<Found>, DiscoveryError> {
     let Some(text) = read_private(path, MAX_FILE).map_err(|source| untrusted(path, source))? else {
         return Ok(None);
     };
-    let damaged = |reason: String| DiscoveryError::Damaged { path: path.to_owned(), reason };
+    let damaged = |reason: String| DiscoveryError::Damaged {
+        path: path.to_owned(),
+        reason,
+    };
     let content: Content = serde_yaml::from_str(&text).map_err(|error| {
         let place = error.location().map_or(1, |at| at.line());
         damaged(format!("line {place}"))
     })?;
-    let token = content.token.parse().map_err(|_| damaged("the token".to_owned()))?;
+    let token = content
+        .token
+        .parse()
+        .map_err(|_| damaged("the token".to_owned()))?;
     Ok(Some(Found {
         pid: content.pid,
         address: content.address,
@@ -188,5 +222,8 @@ fn read(path: &Path) -> Result<Option<Found>, DiscoveryError> {
 }
 
 fn untrusted(path: &Path, source: io::Error) -> DiscoveryError {
-    DiscoveryError::Untrusted { path: path.to_owned(), source }
+    DiscoveryError::Untrusted {
+        path: path.to_owned(),
+        source,
+    }
 }

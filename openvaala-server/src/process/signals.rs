@@ -21,7 +21,11 @@ pub(crate) struct Signals(Option<[Signal; 3]>);
 impl Signals {
     /// Listens; from now on these signals do not end the process by themselves.
     pub(crate) fn listen() -> io::Result<Self> {
-        let kinds = [SignalKind::terminate(), SignalKind::interrupt(), SignalKind::hangup()];
+        let kinds = [
+            SignalKind::terminate(),
+            SignalKind::interrupt(),
+            SignalKind::hangup(),
+        ];
         let [terminate, interrupt, hangup] = kinds.map(signal);
         Ok(Self(Some([terminate?, interrupt?, hangup?])))
     }
@@ -33,7 +37,9 @@ impl Signals {
 
     /// Waits for the next one; for ever if they are not listened to. Cancel safe.
     pub(crate) async fn next(&mut self) -> Told {
-        let Some([terminate, interrupt, hangup]) = &mut self.0 else { return pending().await };
+        let Some([terminate, interrupt, hangup]) = &mut self.0 else {
+            return pending().await;
+        };
         tokio::select! {
             Some(()) = terminate.recv() => Told::End,
             Some(()) = interrupt.recv() => Told::End,
