@@ -16,7 +16,7 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
         .data_dir(data.path())
         .provider("demo", Arc::new(DemoProvider::new()))
         .executor(Arc::new(LocalExecutor::new(LocalOptions::new(
-            std::env::vars().collect(),
+            std::env::vars(),
         ))))
         .build()
         .await?;

@@ -26,14 +26,12 @@ pub(crate) fn note(text: &str) {
 /// One line of at most `limit` characters, without control characters.
 pub(crate) fn one_line(text: &str, limit: usize) -> String {
     let mut line: String = String::new();
-    let mut count = 0;
-    for c in text.chars().map(|c| if c.is_control() { ' ' } else { c }) {
+    for (count, c) in text.chars().enumerate() {
         if count == limit {
             line.push('…');
             break;
         }
-        line.push(c);
-        count += 1;
+        line.push(if c.is_control() { ' ' } else { c });
     }
     line.trim_end().to_owned()
 }

@@ -1,4 +1,10 @@
 //! Integration tests of the runtime: real storage, real executor, scripted models.
+#![allow(
+    clippy::expect_used,
+    clippy::panic,
+    clippy::unwrap_used,
+    reason = "a failing helper fails its test"
+)]
 
 mod suite {
     pub(crate) mod conversations;

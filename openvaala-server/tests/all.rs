@@ -1,4 +1,10 @@
 //! Tests of the whole server, in process, over real sockets.
+#![allow(
+    clippy::expect_used,
+    clippy::panic,
+    clippy::unwrap_used,
+    reason = "a failing helper fails its test"
+)]
 
 mod config;
 mod conversation;

@@ -1,34 +1,40 @@
 //! The examples run and do what they say.
 
+use std::env;
+use std::ffi::OsString;
+use std::fs;
 use std::path::PathBuf;
 use std::process::Command;
 
 use openvaala_tests::binary::{target, workspace};
 use openvaala_tests::running::{Outcome, Running};
 
-/// Runs an example: the one in the folder `OPENVAALA_EXAMPLES`, else one that was built with the tests, else one
-/// that is built now.
+/// Runs an example: the one in the folder `OPENVAALA_EXAMPLES`, else one that is built now.
 fn run(name: &str) -> Outcome {
-    let folder = std::env::var_os("OPENVAALA_EXAMPLES").map(PathBuf::from);
-    let folder = folder.unwrap_or_else(|| target().join("debug/examples"));
-    let built = folder.join(name);
-    let mut command = if built.is_file() {
-        Command::new(built)
-    } else {
-        let mut cargo = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
-        let package = [
-            "run",
-            "--quiet",
-            "-p",
-            "openvaala-examples",
-            "--example",
-            name,
-        ];
-        cargo.args(package).arg("--target-dir").arg(target());
-        cargo
-    };
+    let given = env::var_os("OPENVAALA_EXAMPLES").map(PathBuf::from);
+    let mut command = Command::new(given.unwrap_or_else(build).join(name));
     command.current_dir(workspace());
     Running::start(command).finish().expect_code(0)
+}
+
+/// Builds all examples beside this test, which takes no time when they are there; gives their folder.
+fn build() -> PathBuf {
+    let target = target();
+    let cargo = env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
+    let built = Command::new(cargo)
+        .args([
+            "build",
+            "-p",
+            "openvaala-examples",
+            "--examples",
+            "--target-dir",
+        ])
+        .arg(&target)
+        .current_dir(workspace())
+        .status();
+    let built = built.expect("cargo can be started");
+    assert!(built.success(), "the examples cannot be built: {built}");
+    target.join("debug/examples")
 }
 
 #[test]
@@ -74,8 +80,8 @@ fn in_memory_lists_what_it_never_wrote() {
 }
 
 /// What lies in the folder that the examples run in.
-fn files_here() -> Vec<std::ffi::OsString> {
-    let entries = std::fs::read_dir(workspace()).unwrap();
+fn files_here() -> Vec<OsString> {
+    let entries = fs::read_dir(workspace()).unwrap();
     let mut names: Vec<_> = entries.map(|entry| entry.unwrap().file_name()).collect();
     names.sort();
     names

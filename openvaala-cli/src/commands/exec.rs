@@ -71,7 +71,7 @@ pub(super) async fn run(dirs: &Dirs, args: ExecArgs) -> Result<ExitCode, CliErro
             json!({ "type": "conversation", "conversation": created.conversation })
         ))?;
     }
-    let outcome = run.to_the_end(client, notices).await;
+    let outcome = run.follow_turn(client, notices).await;
     run.screen.end()?;
     if !args.json {
         note(&format!("openvaala show {id}"));
@@ -137,7 +137,7 @@ struct Run {
 
 impl Run {
     /// Sends the prompt and follows it to the end of its turn, over lost connections too.
-    async fn to_the_end(
+    async fn follow_turn(
         &mut self,
         mut client: Client,
         mut notices: Notices,

@@ -62,8 +62,7 @@ pub(super) async fn stop(dirs: &Dirs) -> Result<ExitCode, CliError> {
         Err(error) => return Err(error.into()),
     }
     let deadline = Instant::now() + GONE;
-    let process = format!("/proc/{}", found.pid);
-    while std::path::Path::new(&process).exists() {
+    while is_running(found.pid) {
         if Instant::now() > deadline {
             let message = format!("the server (process {}) is still there", found.pid);
             return Err(
@@ -74,6 +73,19 @@ pub(super) async fn stop(dirs: &Dirs) -> Result<ExitCode, CliError> {
     }
     note(&format!("stopped process {}", found.pid));
     Ok(ExitCode::SUCCESS)
+}
+
+/// Whether a process still runs; one that nobody has waited for yet does not, though its number is still taken.
+fn is_running(pid: u32) -> bool {
+    let Ok(status) = std::fs::read_to_string(format!("/proc/{pid}/stat")) else {
+        return false;
+    };
+    // The name in parentheses may have anything in it; the state follows the last of them.
+    let state = status
+        .rsplit(')')
+        .next()
+        .and_then(|rest| rest.trim_start().chars().next());
+    !matches!(state, Some('Z' | 'X') | None)
 }
 
 pub(super) async fn status(dirs: &Dirs, json: bool) -> Result<ExitCode, CliError> {
@@ -92,9 +104,10 @@ pub(super) async fn status(dirs: &Dirs, json: bool) -> Result<ExitCode, CliError
 }
 
 fn table(status: &StatusResult) -> String {
-    let memory = status.memory_bytes.map_or("unknown".to_owned(), |bytes| {
-        format!("{:.1} MiB", bytes as f64 / f64::from(1 << 20))
-    });
+    let memory = status.memory_bytes.map_or_else(
+        || "unknown".to_owned(),
+        |bytes| format!("{:.1} MiB", bytes as f64 / f64::from(1 << 20)),
+    );
     let mut table = format!(
         "version        {}\nprocess        {}\naddress        {}\ndata directory {}\n\
          running since  {}\nconversations  {} open, {} turns running\nclients        {}\n\

@@ -203,10 +203,10 @@ impl ConversationLoop {
         loop {
             tokio::select! {
                 command = self.inbox.recv() => match command {
-                    Some(command) => self.command(command).await,
+                    Some(command) => self.command(command),
                     None => break,
                 },
-                Some(upward) = self.from_sessions.recv() => self.upward(upward).await,
+                Some(upward) = self.from_sessions.recv() => self.upward(upward),
                 Some(done) = self.work.join_next(), if !self.work.is_empty() => match done {
                     Ok(Done::Stopped) => break,
                     Ok(done) => self.done(done).await,
@@ -243,7 +243,7 @@ impl ConversationLoop {
         self.tasks.spawn(run);
     }
 
-    async fn command(&mut self, command: Command) {
+    fn command(&mut self, command: Command) {
         match command {
             Command::Send {
                 session,
@@ -305,7 +305,7 @@ impl ConversationLoop {
         self.last_wait
     }
 
-    async fn upward(&mut self, upward: Upward) {
+    fn upward(&mut self, upward: Upward) {
         match upward {
             Upward::Report(report) => {
                 let SessionReport { session, metadata } = *report;

@@ -51,16 +51,6 @@ const SERVICES: &[Service] = &[
     },
 ];
 
-/// The names of the providers whose keys are in the environment.
-pub(super) fn names(environment: &Environment) -> Vec<&'static str> {
-    let has_key = |service: &&Service| environment.get(service.key_variable).is_some();
-    SERVICES
-        .iter()
-        .filter(has_key)
-        .map(|service| service.name)
-        .collect()
-}
-
 /// The providers whose keys are in the environment, the preferred one first.
 pub(super) fn from_environment(
     environment: &Environment,

@@ -206,12 +206,12 @@ fn parse<T: DeserializeOwned>(path: &Path, text: &str) -> Result<T, ConfigFault>
         let line = line.trim();
         line.is_empty() || line.starts_with('#') || line == "---"
     };
-    let text = if text.lines().all(is_blank) {
+    let yaml = if text.lines().all(is_blank) {
         "{}"
     } else {
         text
     };
-    serde_yaml::from_str(text).map_err(|error| ConfigFault::yaml(path, text, &error))
+    serde_yaml::from_str(yaml).map_err(|error| ConfigFault::yaml(path, text, &error))
 }
 
 /// Refuses what would take the YAML reader long: it looks back over all open brackets at each token.

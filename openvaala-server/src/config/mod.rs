@@ -46,32 +46,25 @@ impl ConfigDir {
     /// Reads and checks every file, without looking for providers elsewhere. Blocks for as long as the disk does.
     ///
     /// # Errors
-    /// The first fault of every broken file.
+    /// The first fault of every broken file, or a variable whose value cannot be used.
     pub fn load(&self, environment: &Environment) -> Result<Config, ConfigError> {
         let config = load::load(&self.path, environment)?;
-        let detected = detect::names(environment);
-        if let Some(choice) = &config.default_model
-            && !config.providers.contains_key(&choice.provider)
-            && !detected.contains(&choice.provider.as_str())
-            && choice.provider != DEMO
-        {
-            let known = config
-                .providers
-                .keys()
-                .map(String::as_str)
-                .chain(detected)
-                .chain([DEMO]);
-            let known: Vec<&str> = known.collect();
-            let name = &choice.provider;
-            let message = format!(
-                "there is no provider {name:?}; there are: {}",
-                known.join(", ")
-            );
-            return Err(load::main_fault(
-                &self.path,
-                "default_model.provider",
-                message,
-            ));
+        let detected = detect::from_environment(environment)?;
+        if let Some(choice) = &config.default_model {
+            let known = config.providers.values().chain(&detected);
+            let known: Vec<&str> = known.map(|p| p.name.as_str()).chain([DEMO]).collect();
+            let name = choice.provider.as_str();
+            if !known.contains(&name) {
+                let message = format!(
+                    "there is no provider {name:?}; there are: {}",
+                    known.join(", ")
+                );
+                return Err(load::main_fault(
+                    &self.path,
+                    "default_model.provider",
+                    message,
+                ));
+            }
         }
         Ok(config)
     }

@@ -122,17 +122,24 @@ impl Answer {
         self
     }
 
-    /// Splits what was sent last into two writes, that many bytes in the first.
+    /// Splits all that is sent so far into writes of that many bytes, wherever they fall.
     ///
     /// # Panics
-    /// If nothing was sent, or not so much.
+    /// If it is 0, or something other than sending is among the steps.
     #[must_use]
-    pub fn split_at(mut self, offset: usize) -> Self {
-        let Some(Step::Send(last)) = self.steps.last_mut() else {
-            panic!("nothing was sent")
-        };
-        let tail = last.split_off(offset);
-        self.steps.push(Step::Send(tail));
+    pub fn in_pieces_of(mut self, bytes: usize) -> Self {
+        let all: Vec<u8> = self
+            .steps
+            .drain(..)
+            .flat_map(|step| match step {
+                Step::Send(bytes) => bytes,
+                other => panic!("{other:?} cannot be split"),
+            })
+            .collect();
+        self.steps = all
+            .chunks(bytes)
+            .map(|piece| Step::Send(piece.to_vec()))
+            .collect();
         self
     }
 

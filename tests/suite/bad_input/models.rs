@@ -94,23 +94,27 @@ fn m_04_a_call_of_an_answer_that_broke_off_never_runs() {
 
 #[test]
 fn events_split_anywhere_are_read_the_same() {
-    // The event with the letters is cut within a letter, the calls within their JSON.
-    let model = FakeModel::start(|asked| {
-        if !asked.results().is_empty() {
-            return Answer::text("done");
-        }
-        let text = Answer::stream().say("grüße 🦀");
-        (1..8)
-            .rev()
-            .fold(text, |answer, _| answer.split_at(40))
-            .call("call_1", "bash", r#"{"command":"echo ok"}"#)
-            .split_at(97)
-            .end()
-            .split_at(3)
-    });
-    let sandbox = Sandbox::new();
-    sandbox.use_model(&model.base_url());
-    let outcome = sandbox.run(&["exec", "hello"]).expect_code(0);
-    assert!(outcome.stdout.contains("grüße 🦀"), "{outcome:?}");
-    assert!(outcome.stdout.trim_end().ends_with("done"), "{outcome:?}");
+    for bytes in [1, 2, 3, 7, 64] {
+        // Letters of several bytes, line ends and the JSON of the arguments are all cut somewhere.
+        let model = FakeModel::start(move |asked| {
+            let answer = if asked.results().is_empty() {
+                let arguments = r#"{"command":"echo ok > ran.txt"}"#;
+                Answer::stream()
+                    .say("grüße 🦀")
+                    .call("call_1", "bash", arguments)
+                    .end()
+            } else {
+                Answer::text("done, 你好")
+            };
+            answer.in_pieces_of(bytes)
+        });
+        let sandbox = Sandbox::new();
+        sandbox.use_model(&model.base_url());
+        let outcome = sandbox.run(&["exec", "hello"]).expect_code(0);
+        assert_eq!(
+            outcome.stdout, "grüße 🦀\ndone, 你好\n",
+            "in pieces of {bytes}"
+        );
+        assert!(sandbox.project().join("ran.txt").exists());
+    }
 }

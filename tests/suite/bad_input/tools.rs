@@ -45,10 +45,18 @@ fn m_29_an_unknown_tool_is_named_with_those_that_there_are() {
 }
 
 #[test]
-fn m_27_broken_tool_json_is_not_run_and_the_model_is_told() {
+fn broken_tool_json_is_not_run_and_the_model_is_told() {
+    let sandbox = Sandbox::new();
+    let result = result_of(&sandbox, "bash", r#"{"command": touch ran.txt}"#);
+    expect_failed(&result, &["JSON"]);
+    assert!(!sandbox.project().join("ran.txt").exists());
+}
+
+#[test]
+fn m_27_arguments_that_stop_in_the_middle_are_not_run_and_the_model_is_told() {
     let sandbox = Sandbox::new();
     let result = result_of(&sandbox, "bash", r#"{"command":"touch ran.txt"#);
-    expect_failed(&result, &["JSON"]);
+    expect_failed(&result, &["cut off"]);
     assert!(!sandbox.project().join("ran.txt").exists());
 }
 
