@@ -153,8 +153,11 @@ pub(crate) enum ProviderCommand {
 pub(crate) struct AddArgs {
     /// A name of your choice
     pub(crate) name: String,
-    /// Where its API begins, such as https://api.openai.com/v1
-    #[arg(long, value_name = "URL")]
+    #[arg(
+        long,
+        value_name = "URL",
+        help = "Where its API begins, such as https://api.openai.com/v1"
+    )]
     pub(crate) base_url: String,
     /// The model to ask it for
     #[arg(long)]

@@ -170,7 +170,7 @@ async fn keys_in_the_environment_are_providers_and_openai_comes_first() {
     let deepseek =
         "deepseek https://api.deepseek.com/v1 (environment: DEEPSEEK_API_KEY)".to_owned();
     let router = "openrouter http://127.0.0.1:9/v1 (environment: OPENROUTER_API_KEY)".to_owned();
-    let table: [(Variables, &str, Vec<String>); 5] = [
+    let table: [(Variables<'_>, &str, Vec<String>); 5] = [
         (&[], "demo/demo", vec![demo.clone()]),
         (&[("OPENAI_API_KEY", " ")], "demo/demo", vec![demo.clone()]),
         (
@@ -219,12 +219,8 @@ fn a_variable_that_cannot_be_used_is_named_and_its_key_is_not_shown() {
     ];
     for (variables, name) in table {
         let environment: Environment = variables.into_iter().collect();
-        let config = ConfigDir::new("/nonexistent").load(&environment).unwrap();
-        let error = config
-            .with_detected(&environment, &LocalProbe::nowhere())
-            .await
-            .unwrap_err();
-        let text = error.to_string();
+        let loaded = ConfigDir::new("/nonexistent").load(&environment);
+        let text = loaded.unwrap_err().to_string();
         assert!(text.contains(&format!("environment: {name}: ")), "{text}");
         assert!(!text.contains("canary"), "{text}");
     }

@@ -238,3 +238,21 @@ async fn s_134_s_135_a_client_is_served_while_hundreds_of_connections_never_fini
     assert!(matches!(read, Ok(0) | Err(_)), "{read:?}");
     server.stop().await;
 }
+
+#[tokio::test]
+async fn s_134_a_request_that_never_ends_is_ended_within_its_limit() {
+    let server = Running::start().await;
+    let mut silent = TcpStream::connect(server.address).await.unwrap();
+    let mut slow = TcpStream::connect(server.address).await.unwrap();
+    slow.write_all(b"GET /healthz HTTP/1.1\r\nHost: ")
+        .await
+        .unwrap();
+    let mut idle = TcpStream::connect(server.address).await.unwrap();
+    challenge(&mut idle, server.address, &server.token).await;
+    for tcp in [&mut silent, &mut slow, &mut idle] {
+        let mut rest = Vec::new();
+        let read = timeout(LONG, tcp.read_to_end(&mut rest)).await.unwrap();
+        assert!(matches!(read, Ok(0) | Err(_)), "{read:?}");
+    }
+    server.stop().await;
+}

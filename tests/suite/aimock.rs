@@ -195,7 +195,7 @@ fn aimock_errors_of_the_provider_are_told_with_what_to_do() {
     let aimock = Aimock::start();
     let sandbox = aimock.sandbox();
     for (prompt, texts) in [
-        ("[429]", &["Rate limit reached for ever."][..]),
+        ("[429]", &["Rate limit reached for ever", "429"][..]),
         ("[401]", &["Incorrect API key provided"]),
         ("[404]", &["no-such-model"]),
         ("[500]", &["The server had an error"]),

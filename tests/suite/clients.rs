@@ -109,6 +109,36 @@ async fn p_12_a_turn_goes_on_when_its_client_leaves() {
     model.expect_sound_requests();
 }
 
+#[test]
+fn exec_comes_back_to_a_server_that_was_killed_and_started_again() {
+    let (model, _gate) = gated();
+    let sandbox = Sandbox::new();
+    sandbox.use_model(&model.base_url());
+    let server = sandbox.serve();
+    let mut exec = sandbox.start(&["exec", "speak"]);
+    exec.wait_for_stdout("before, ");
+    server.kill();
+    let _server = sandbox.serve();
+    // The new server has written the turn down as interrupted.
+    let outcome = exec.finish().expect_code(130);
+    assert_eq!(outcome.stdout.trim_end(), "before,");
+}
+
+#[test]
+fn exec_says_where_the_conversation_is_when_the_server_is_gone_for_good() {
+    let (model, _gate) = gated();
+    let sandbox = Sandbox::new();
+    sandbox.use_model(&model.base_url());
+    let server = sandbox.serve();
+    let mut exec = sandbox.start(&["exec", "speak"]);
+    exec.wait_for_stdout("before, ");
+    server.kill();
+    let _ = exec
+        .finish()
+        .expect_code(1)
+        .expect_stderr(&["openvaala show"]);
+}
+
 #[tokio::test]
 async fn p_27_a_cursor_brings_exactly_what_was_missed_also_over_a_restart() {
     let (model, gate) = gated();

@@ -50,6 +50,7 @@ impl NewProvider {
 
 /// The key of a provider to add.
 #[derive(Clone, Debug)]
+#[non_exhaustive]
 pub enum NewKey {
     /// It wants none.
     None,
