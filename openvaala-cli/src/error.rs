@@ -14,6 +14,8 @@ pub(crate) const FAILED: u8 = 1;
 pub(crate) const USAGE: u8 = 2;
 /// The model refused.
 pub(crate) const REFUSED: u8 = 3;
+/// `serve`: another process has the data directory.
+pub(crate) const TAKEN: u8 = 4;
 /// The turn was interrupted.
 pub(crate) const INTERRUPTED: u8 = 130;
 
@@ -130,7 +132,14 @@ impl CliError {
 
 impl From<ServerError> for CliError {
     fn from(error: ServerError) -> Self {
-        Self::user(error.to_string()).because_of_source(&error)
+        let code = match &error {
+            ServerError::DataDirInUse { .. } => TAKEN,
+            _ => FAILED,
+        };
+        Self {
+            code,
+            ..Self::user(error.to_string()).because_of_source(&error)
+        }
     }
 }
 

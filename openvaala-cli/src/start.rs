@@ -1,7 +1,7 @@
 //! Finds the server of a data directory, or starts one.
 
 use std::fs;
-use std::os::unix::fs::DirBuilderExt;
+use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::os::unix::process::CommandExt;
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
@@ -12,10 +12,12 @@ use openvaala_protocol::rpc::params::server::Peer;
 use openvaala_server::discovery::{self, Found};
 
 use crate::dirs::Dirs;
-use crate::error::CliError;
+use crate::error::{CliError, TAKEN};
 
 /// How long a server that was started here has until it answers.
-const READY: Duration = Duration::from_secs(10);
+const READY: Duration = Duration::from_secs(15);
+/// How long after a lost race the winner is looked for before another server is started.
+const AGAIN: Duration = Duration::from_millis(200);
 /// How often it is looked for meanwhile.
 const LOOK: Duration = Duration::from_millis(20);
 
@@ -50,7 +52,7 @@ pub(crate) async fn connect_running(dirs: &Dirs) -> Result<Option<(Client, Notic
     }
 }
 
-/// Connects to the server, which is started if none runs; of two that are started at once, one stays.
+/// Connects to the server, which is started if none runs; of several started at once, one stays.
 pub(crate) async fn connect(dirs: &Dirs) -> Result<(Client, Notices), CliError> {
     if let Some(connected) = connect_running(dirs).await? {
         return Ok(connected);
@@ -59,21 +61,25 @@ pub(crate) async fn connect(dirs: &Dirs) -> Result<(Client, Notices), CliError> 
     let mut child = spawn(dirs, &log)?;
     let deadline = Instant::now() + READY;
     loop {
+        tokio::time::sleep(LOOK).await;
         if let Some(connected) = connect_running(dirs).await? {
             return Ok(connected);
         }
-        // A server that ended because another has the directory leaves that one to be found.
-        let ended = child.try_wait().ok().flatten();
         if Instant::now() > deadline {
             return Err(not_started(&log, "it does not answer"));
         }
-        if let Some(status) = ended
-            && !status.success()
-            && !is_taken(&log)
-        {
+        let Some(status) = child.try_wait().ok().flatten() else {
+            continue;
+        };
+        if status.code() != Some(i32::from(TAKEN)) {
             return Err(not_started(&log, "it ended at once"));
         }
-        tokio::time::sleep(LOOK).await;
+        // Somebody else has the data directory: a server that is about to answer, or one that is about to end.
+        tokio::time::sleep(AGAIN).await;
+        if let Some(connected) = connect_running(dirs).await? {
+            return Ok(connected);
+        }
+        child = spawn(dirs, &log)?;
     }
 }
 
@@ -85,7 +91,13 @@ fn spawn(dirs: &Dirs, log: &PathBuf) -> Result<std::process::Child, CliError> {
         .mode(0o700)
         .create(&dirs.state)
         .map_err(failed)?;
-    let file = fs::File::create(log).map_err(failed)?;
+    let mut options = fs::OpenOptions::new();
+    let file = options
+        .create(true)
+        .append(true)
+        .mode(0o600)
+        .open(log)
+        .map_err(failed)?;
     let errors = file.try_clone().map_err(failed)?;
     Command::new(std::env::current_exe().map_err(failed)?)
         .arg("serve")
@@ -102,10 +114,6 @@ fn spawn(dirs: &Dirs, log: &PathBuf) -> Result<std::process::Child, CliError> {
         .process_group(0)
         .spawn()
         .map_err(failed)
-}
-
-fn is_taken(log: &PathBuf) -> bool {
-    fs::read_to_string(log).is_ok_and(|said| said.contains("is in use by process"))
 }
 
 fn not_started(log: &PathBuf, how: &str) -> CliError {

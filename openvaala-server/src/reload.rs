@@ -51,7 +51,7 @@ impl Reloader {
         while let Some(reply) = requests.recv().await {
             let result = self.reload().await.map_err(|error| {
                 let message = format!(
-                    "{}; the configuration before stays in force",
+                    "the configuration before stays in force: {}",
                     with_causes(&error)
                 );
                 RpcError::new(ErrorCode::Runtime, message)

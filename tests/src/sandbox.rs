@@ -6,6 +6,7 @@ use std::ffi::{OsStr, OsString};
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::thread;
 
 use rustix::process::{Pid, Signal, kill_process};
 use tempfile::TempDir;
@@ -14,6 +15,9 @@ use crate::binary;
 use crate::running::{Outcome, Running};
 use crate::server::Server;
 use crate::wait;
+
+/// The variable that keeps the directories of a test that failed; they are named on standard error.
+const KEEP: &str = "OPENVAALA_KEEP";
 
 /// A world of its own for a test: nothing of this machine's user is seen, and nothing is left behind.
 ///
@@ -284,6 +288,10 @@ impl Drop for Sandbox {
     fn drop(&mut self) {
         for process in self.processes() {
             kill(process.pid);
+        }
+        if thread::panicking() && env::var_os(KEEP).is_some() {
+            self.root.disable_cleanup(true);
+            eprintln!("kept: {}", self.root.path().display());
         }
     }
 }

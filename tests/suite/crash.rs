@@ -17,8 +17,11 @@ use openvaala_tests::watcher::Watcher;
 use pretty_assertions::assert_eq;
 use serde_json::json;
 
-/// How many kills there are; with `OPENVAALA_LONG=1` twenty times as many.
+/// How many kills a data directory sees.
 const KILLS: usize = 50;
+
+/// How many data directories there are; with `OPENVAALA_LONG` set twenty.
+const CAMPAIGNS: usize = 1;
 
 /// How many times one conversation is killed before the next one begins.
 const KILLS_A_CONVERSATION: usize = 5;
@@ -51,25 +54,27 @@ fn works_in_steps(asked: &Asked) -> Answer {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn r_01_r_32_p_17_p_18_a_killed_server_has_lost_nothing_that_it_acknowledged() {
+    let long = env::var_os("OPENVAALA_LONG").is_some();
+    let campaigns = if long { CAMPAIGNS * 20 } else { CAMPAIGNS };
+    let mut dice = Dice::from_environment("crash");
+    for _ in 0..campaigns {
+        campaign(&mut dice).await;
+    }
+}
+
+/// Kills the server of one data directory again and again.
+async fn campaign(dice: &mut Dice) {
     let mut model = FakeModel::start(works_in_steps);
     let sandbox = Sandbox::new();
     sandbox.use_model(&model.base_url());
-    let mut dice = Dice::from_environment("crash");
-    let kills = if env::var_os("OPENVAALA_LONG").is_some() {
-        KILLS * 20
-    } else {
-        KILLS
-    };
-
     let mut run = Run::new(&sandbox).await;
     let mut interrupted = 0;
-    for kill in 0..kills {
+    for kill in 0..KILLS {
         if kill % KILLS_A_CONVERSATION == 0 {
             run.conversation = run.watcher.create(&sandbox.project()).await;
         }
         let conversation = run.conversation;
-        run.kill_in_mid_turn(&format!("task{kill}"), &mut dice)
-            .await;
+        run.kill_in_mid_turn(&format!("task{kill}"), dice).await;
         check(sandbox.data(), &run.watcher.journal, When::Crashed);
         run.restart(&sandbox).await;
         interrupted += usize::from(run.expect_recovered(conversation).await);
@@ -82,23 +87,19 @@ async fn r_01_r_32_p_17_p_18_a_killed_server_has_lost_nothing_that_it_acknowledg
         );
         check(sandbox.data(), &run.watcher.journal, When::Settled);
     }
-    println!(
-        "{kills} kills, {interrupted} of them in a turn, {} entries",
-        run.watcher.journal.len()
-    );
+    let entries = run.watcher.journal.len();
+    println!("{KILLS} kills, {interrupted} of them in a turn, {entries} entries");
     // Most kills must have met a running turn, or the test shows little.
     assert!(
-        interrupted * 10 >= kills * 7,
-        "only {interrupted} of {kills} met a turn"
+        interrupted * 10 >= KILLS * 7,
+        "only {interrupted} of {KILLS} met a turn"
     );
     expect_no_mark_twice(&sandbox.project().join("marks.txt"));
     model.expect_sound_requests();
 
     run.watcher.client.close().await;
-    let _ = tokio::task::spawn_blocking(|| run.server.terminate())
-        .await
-        .unwrap()
-        .expect_code(0);
+    let stopped = tokio::task::spawn_blocking(|| run.server.terminate()).await;
+    let _ = stopped.unwrap().expect_code(0);
     check(sandbox.data(), &run.watcher.journal, When::Settled);
 }
 

@@ -1,13 +1,16 @@
 //! The first minutes: one command on a fresh machine, and what it leaves behind.
 
+use std::collections::BTreeSet;
 use std::fs;
+use std::io::Read;
+use std::process::Stdio;
 
 use openvaala_tests::fake_model::{Answer, FakeModel, Gate};
 use openvaala_tests::sandbox::Sandbox;
 use openvaala_tests::watcher::Watcher;
 use pretty_assertions::assert_eq;
 
-use crate::support::{conversation_of, logged_items, of_kind};
+use crate::support::{conversation_of, json_lines, logged_items, of_kind};
 
 const PROMPT: &str = "look around this folder and tell me what it is";
 
@@ -108,6 +111,57 @@ fn x_01_a_deleted_index_is_made_again_and_lists_the_same() {
 }
 
 #[test]
+fn exec_json_is_one_event_a_line_with_items_as_they_are_stored() {
+    let sandbox = fresh_machine();
+    let outcome = sandbox.run(&["exec", "--json", PROMPT]).expect_code(0);
+    let events = json_lines(&outcome.stdout);
+    let types: Vec<&str> = events
+        .iter()
+        .map(|event| event["type"].as_str().unwrap())
+        .collect();
+    assert_eq!(
+        (types[0], types[types.len() - 1]),
+        ("conversation", "turn_end")
+    );
+    let known = ["conversation", "entry", "live", "turn_end"];
+    assert!(types.iter().all(|kind| known.contains(kind)), "{types:?}");
+    assert_eq!(events[events.len() - 1]["turn"]["status"], "completed");
+
+    let [folder] = sandbox.conversations().try_into().unwrap();
+    let log = fs::read_to_string(folder.join(items_file(&folder))).unwrap();
+    let payload = |line: &'_ str| {
+        let (_, data) = line.split_once(r#""data":"#).unwrap();
+        data.strip_suffix('}').unwrap().to_owned()
+    };
+    let logged: BTreeSet<String> = log.lines().map(payload).collect();
+    for item in &logged {
+        assert!(outcome.stdout.contains(item), "not as it is stored: {item}");
+    }
+    let id = events[0]["conversation"]["id"].as_str().unwrap();
+    let shown = sandbox.run(&["show", "--json", id]).expect_code(0).stdout;
+    let shown: BTreeSet<String> = shown.lines().map(str::to_owned).collect();
+    assert_eq!(shown, logged);
+}
+
+#[test]
+fn a_closed_pipe_ends_exec_quietly() {
+    let sandbox = fresh_machine();
+    let mut command = sandbox.command(&["exec", PROMPT]);
+    let (reader, writer) = std::io::pipe().unwrap();
+    let (mut errors, stderr) = std::io::pipe().unwrap();
+    command.stdin(Stdio::null()).stdout(writer).stderr(stderr);
+    drop(reader);
+    let mut child = command.spawn().unwrap();
+    drop(command);
+    let mut said = String::new();
+    errors.read_to_string(&mut said).unwrap();
+    child.wait().unwrap();
+    for text in ["panicked", "error"] {
+        assert!(!said.contains(text), "{said}");
+    }
+}
+
+#[test]
 fn text_is_shown_while_the_model_still_speaks() {
     let gate = Gate::new();
     let behind = gate.clone();
@@ -156,10 +210,7 @@ fn u_174_exec_does_not_wait_for_an_open_standard_input() {
     let mut command = sandbox.command(&["exec", "hello"]);
     let (input, _held_open) = std::io::pipe().unwrap();
     command.stdin(input);
-    let status = command
-        .stdout(std::process::Stdio::null())
-        .status()
-        .unwrap();
+    let status = command.stdout(Stdio::null()).status().unwrap();
     assert_eq!(status.code(), Some(0));
 }
 

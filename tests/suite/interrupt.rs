@@ -87,6 +87,26 @@ fn u_050_u_051_u_056_ctrl_c_ends_the_turn_and_its_processes_and_keeps_the_output
     model.expect_sound_requests();
 }
 
+#[test]
+fn m_32_ctrl_c_ends_the_wait_for_a_silent_model_and_keeps_what_it_said() {
+    let model = FakeModel::start(|_| Answer::stream().say("so far, ").stall());
+    let sandbox = Sandbox::new();
+    sandbox.use_model(&model.base_url());
+    let mut exec = sandbox.start(&["exec", "speak"]);
+    exec.wait_for_stdout("so far, ");
+    let begin = Instant::now();
+    exec.signal(Signal::INT);
+    let outcome = exec.finish().expect_code(130);
+    assert!(begin.elapsed() < Duration::from_secs(10), "{outcome:?}");
+    let items = logged_items(&sandbox.conversations()[0]);
+    let [message] = of_kind(&items, "assistant_message").try_into().unwrap();
+    let body = &message["body"];
+    assert_eq!(
+        (&body["text"], &body["cut"]),
+        (&"so far, ".into(), &true.into())
+    );
+}
+
 #[tokio::test]
 async fn u_104_an_interrupt_over_the_wire_is_written_when_it_is_answered() {
     let mut model = FakeModel::start(hanging_tool);

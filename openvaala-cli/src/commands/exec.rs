@@ -16,7 +16,7 @@ use openvaala_protocol::rpc::method::{
 };
 use openvaala_protocol::rpc::params::conversation::{CreateParams, SubscribeParams};
 use openvaala_protocol::rpc::params::session::{InterruptParams, SendMode, SendParams};
-use serde_json::json;
+use serde::Serialize;
 
 use super::show::{clean, status};
 use crate::args::ExecArgs;
@@ -66,10 +66,8 @@ pub(super) async fn run(dirs: &Dirs, args: ExecArgs) -> Result<ExitCode, CliErro
         acknowledged: false,
     };
     if args.json {
-        out(&format!(
-            "{}\n",
-            json!({ "type": "conversation", "conversation": created.conversation })
-        ))?;
+        let conversation = &created.conversation;
+        out(&event("conversation", "conversation", conversation)?)?;
     }
     let outcome = run.follow_turn(client, notices).await;
     run.screen.end()?;
@@ -338,6 +336,14 @@ impl Interrupts {
     }
 }
 
+/// A line of `--json`.
+///
+/// Not made by way of a `Value`, which would change large numbers and the order of keys in what is passed on.
+fn event(kind: &str, field: &str, what: &impl Serialize) -> Result<String, serde_json::Error> {
+    let what = serde_json::to_string(what)?;
+    Ok(format!("{{\"type\":\"{kind}\",\"{field}\":{what}}}\n"))
+}
+
 /// What the user sees.
 struct Screen {
     json: bool,
@@ -377,7 +383,7 @@ impl Screen {
 
     fn live(&mut self, live: &Live) -> Result<(), CliError> {
         if self.json {
-            return self.write(&format!("{}\n", json!({ "type": "live", "live": live })));
+            return self.write(&event("live", "live", live)?);
         }
         match live {
             Live::Started(partial) if partial.kind == ItemKind::AssistantMessage => {
@@ -401,7 +407,7 @@ impl Screen {
 
     fn entry(&mut self, entry: &Entry) -> Result<(), CliError> {
         if self.json {
-            return self.write(&format!("{}\n", json!({ "type": "entry", "entry": entry })));
+            return self.write(&event("entry", "entry", entry)?);
         }
         match entry {
             Entry::Item { item, .. } => self.item(item),
@@ -466,10 +472,7 @@ impl Screen {
     fn turn(&mut self, turn: &Turn) -> Result<(), CliError> {
         if self.json {
             if turn.ended_at.is_some() {
-                self.write(&format!(
-                    "{}\n",
-                    json!({ "type": "turn_end", "turn": turn })
-                ))?;
+                self.write(&event("turn_end", "turn", turn)?)?;
             }
             return Ok(());
         }
