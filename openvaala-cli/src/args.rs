@@ -63,7 +63,7 @@ pub(crate) enum Command {
 #[command(
     after_help = "Examples:\n  openvaala exec \"what does this project do?\"\n  \
     openvaala exec --cwd ~/work --model openai/gpt-5.4-mini \"fix the failing test\"\n  \
-    openvaala exec --json \"list the open questions in TODO.md\""
+    openvaala exec --json \"list the open questions in NOTES.md\""
 )]
 pub(crate) struct ExecArgs {
     /// What to do
@@ -183,4 +183,40 @@ pub(crate) enum ConfigCommand {
 /// What was given as the id of a conversation.
 pub(crate) fn exact_id(text: &str) -> Option<ConversationId> {
     text.parse().ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::CommandFactory;
+
+    use super::*;
+
+    #[test]
+    fn the_command_line_is_consistent_in_itself() {
+        Cli::command().debug_assert();
+    }
+
+    #[test]
+    fn wrong_usage_is_refused_with_the_way_out() {
+        let table: [(&[&str], &str); 5] = [
+            (&["exec"], "<PROMPT>"),
+            (&["list", "--limit", "0"], "1..=1000"),
+            (&["serve", "--listen", "nowhere"], "--listen"),
+            (
+                &["provider", "add", "x", "--base-url", "http://y"],
+                "--model",
+            ),
+            (&["sho"], "show"),
+        ];
+        for (arguments, named) in table {
+            let line = ["openvaala"].iter().chain(arguments);
+            let refused = Cli::try_parse_from(line).unwrap_err();
+            assert_eq!(
+                refused.exit_code(),
+                i32::from(crate::error::USAGE),
+                "{arguments:?}"
+            );
+            assert!(refused.to_string().contains(named), "{refused}");
+        }
+    }
 }

@@ -154,3 +154,30 @@ impl From<serde_json::Error> for CliError {
         Self::internal("something could not be written as JSON").because(error)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_error_shows_what_happened_why_and_the_way_out() {
+        let cause = std::io::Error::other("no such device");
+        let error = CliError::user("the server cannot be started")
+            .because(cause)
+            .hint("try again");
+        assert_eq!(
+            error.text(),
+            "error: the server cannot be started\n  because: no such device\nhint: try again\n"
+        );
+    }
+
+    #[test]
+    fn a_taken_data_directory_has_an_exit_code_of_its_own() {
+        let taken = ServerError::DataDirInUse {
+            data_dir: "/data".into(),
+            pid: Some(7),
+            address: None,
+        };
+        assert_eq!(CliError::from(taken).code, TAKEN);
+    }
+}

@@ -37,16 +37,16 @@ mod tests {
     #[test]
     fn relative_paths_stand_below_the_root() {
         let resolved = ["a/b", "./a//b/", ".", "/etc/x", "../y", "~x"]
-            .map(|path| resolve("/work", path).unwrap());
+            .map(|path| resolve("/home", path).unwrap());
         assert_eq!(
             resolved,
             [
-                "/work/a/b",
-                "/work/a/b",
-                "/work",
+                "/home/a/b",
+                "/home/a/b",
+                "/home",
                 "/etc/x",
-                "/work/../y",
-                "/work/~x"
+                "/home/../y",
+                "/home/~x"
             ]
         );
     }
@@ -54,14 +54,14 @@ mod tests {
     #[test]
     fn a_path_that_only_a_shell_understands_says_so() {
         let messages =
-            ["", "a\0b", "~", "~/x"].map(|path| resolve("/work", path).unwrap_err().to_string());
+            ["", "a\0b", "~", "~/x"].map(|path| resolve("/home", path).unwrap_err().to_string());
         assert_eq!(
             messages,
             [
-                r#"the path "" can't be used: it is empty; `.` is /work"#,
+                r#"the path "" can't be used: it is empty; `.` is /home"#,
                 r#"the path "a\0b" can't be used: it contains a NUL byte"#,
-                r#"the path "~" can't be used: `~` is not expanded; give an absolute path, or one relative to /work"#,
-                r#"the path "~/x" can't be used: `~` is not expanded; give an absolute path, or one relative to /work"#,
+                r#"the path "~" can't be used: `~` is not expanded; give an absolute path, or one relative to /home"#,
+                r#"the path "~/x" can't be used: `~` is not expanded; give an absolute path, or one relative to /home"#,
             ]
         );
     }

@@ -87,6 +87,12 @@ impl Journal {
 }
 
 impl Acknowledged {
+    /// Whether somebody was told that something of it is on disk.
+    #[must_use]
+    pub fn is_promised(&self) -> bool {
+        !self.inputs.is_empty() || !self.items.is_empty()
+    }
+
     fn state(&mut self, seq: u64, kind: &'static str, state: Value) {
         let before = self.states.insert(seq, (kind, state.clone()));
         let same = before

@@ -113,26 +113,8 @@ impl Writer {
             .log
             .append(&metadata_key(self.conversation)?, lines)
             .await?;
-        entries.extend(
-            states
-                .iter()
-                .zip(appended.first..)
-                .map(|(state, seq)| match state {
-                    // Whether a conversation runs is filled in by the feed, which knows its sessions.
-                    State::Conversation(state) => Entry::Conversation {
-                        seq,
-                        conversation: state.to_wire(&[]),
-                    },
-                    State::Session(state) => Entry::Session {
-                        seq,
-                        session: state.to_wire(),
-                    },
-                    State::Turn(state) => Entry::Turn {
-                        seq,
-                        turn: state.to_wire(),
-                    },
-                }),
-        );
+        let written = states.iter().zip(appended.first..);
+        entries.extend(written.map(|(state, seq)| state.to_entry(seq)));
         Ok(Some((appended.last, appended.fingerprint)))
     }
 

@@ -168,21 +168,7 @@ pub(crate) async fn metadata_page(
         let Ok(ReadState::State(state)) = ReadState::parse(data) else {
             return None;
         };
-        let seq = entry.seq;
-        Some(match *state {
-            State::Conversation(state) => Entry::Conversation {
-                seq,
-                conversation: state.to_wire(&[]),
-            },
-            State::Session(state) => Entry::Session {
-                seq,
-                session: state.to_wire(),
-            },
-            State::Turn(state) => Entry::Turn {
-                seq,
-                turn: state.to_wire(),
-            },
-        })
+        Some(state.to_entry(entry.seq))
     });
     Ok((entries.collect(), page.next))
 }

@@ -8,6 +8,7 @@ use openvaala_protocol::conversation::{
     Conversation, ConversationStatus, ModelRef, PendingInput, Session, SessionStatus, Turn,
     TurnFailure, TurnStatus, WorkLocation,
 };
+use openvaala_protocol::event::Entry;
 use openvaala_protocol::id::{ConversationId, ItemId, SessionId, TurnId};
 use openvaala_protocol::time::Timestamp;
 use openvaala_protocol::usage::Usage;
@@ -118,6 +119,26 @@ impl State {
                     state,
                 })
             }
+        }
+    }
+}
+
+impl State {
+    /// The state as clients see it; whether a conversation runs is known only to who knows its sessions.
+    pub(crate) fn to_entry(&self, seq: u64) -> Entry {
+        match self {
+            Self::Conversation(state) => Entry::Conversation {
+                seq,
+                conversation: state.to_wire(&[]),
+            },
+            Self::Session(state) => Entry::Session {
+                seq,
+                session: state.to_wire(),
+            },
+            Self::Turn(state) => Entry::Turn {
+                seq,
+                turn: state.to_wire(),
+            },
         }
     }
 }
