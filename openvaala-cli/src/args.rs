@@ -4,7 +4,6 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand};
-use openvaala_protocol::id::ConversationId;
 
 /// Runs agents and keeps every conversation.
 #[derive(Debug, Parser)]
@@ -48,6 +47,10 @@ pub(crate) enum Command {
     List(ListArgs),
     Show(ShowArgs),
     /// Builds the index of conversations anew from their logs
+    ///
+    /// The logs are read and never changed; what cannot be read is named. Goes through the server if one runs.
+    #[command(after_help = "Examples:\n  openvaala reindex\n  \
+        openvaala reindex --data-dir ~/restored-from-backup")]
     Reindex,
     #[command(subcommand)]
     Provider(ProviderCommand),
@@ -81,7 +84,11 @@ pub(crate) struct ExecArgs {
 
 /// Runs the server in the foreground, or looks after a running one
 #[derive(Args, Debug)]
-#[command(args_conflicts_with_subcommands = true)]
+#[command(
+    args_conflicts_with_subcommands = true,
+    after_help = "Examples:\n  openvaala serve\n  openvaala serve --listen 127.0.0.1:9000\n  \
+    OPENVAALA_LOG=debug openvaala serve"
+)]
 pub(crate) struct ServeArgs {
     #[command(subcommand)]
     pub(crate) command: Option<ServeCommand>,
@@ -96,8 +103,10 @@ pub(crate) struct ServeArgs {
 #[derive(Debug, Subcommand)]
 pub(crate) enum ServeCommand {
     /// Stops the running server; what its turns have done is written down first
+    #[command(after_help = "Example:\n  openvaala serve stop")]
     Stop,
-    /// Tells how the running server is
+    /// Tells how the running server is; exit code 1 if none runs
+    #[command(after_help = "Examples:\n  openvaala serve status\n  openvaala serve status --json")]
     Status {
         /// As JSON
         #[arg(long)]
@@ -107,6 +116,7 @@ pub(crate) enum ServeCommand {
 
 /// Lists conversations, the last used first
 #[derive(Args, Debug)]
+#[command(after_help = "Examples:\n  openvaala list\n  openvaala list --limit 5 --json")]
 pub(crate) struct ListArgs {
     /// How many to list
     #[arg(long, default_value_t = 20, value_parser = clap::value_parser!(u32).range(1..=1000))]
@@ -118,6 +128,8 @@ pub(crate) struct ListArgs {
 
 /// Shows what was said and done in a conversation
 #[derive(Args, Debug)]
+#[command(after_help = "Examples:\n  openvaala show 0192d3f5\n  \
+    openvaala show --json 0192d3f5-8c1e-7a5b-9c2d-3e4f5a6b7c8d")]
 pub(crate) struct ShowArgs {
     /// The conversation's id, or the beginning of it
     pub(crate) id: String,
@@ -137,12 +149,18 @@ pub(crate) enum ProviderCommand {
     )]
     Add(AddArgs),
     /// Lists the providers and the model that is asked by default
+    #[command(
+        after_help = "Examples:\n  openvaala provider list\n  openvaala provider list --json"
+    )]
     List {
         /// As JSON
         #[arg(long)]
         json: bool,
     },
-    /// Asks a provider for one word
+    /// Asks a provider for one word; exit code 1 if it does not answer as it should
+    #[command(
+        after_help = "Examples:\n  openvaala provider test\n  openvaala provider test openai"
+    )]
     Test {
         /// Which provider [default: the one that is asked by default]
         name: Option<String>,
@@ -176,47 +194,11 @@ pub(crate) struct AddArgs {
 /// Looks after the configuration
 #[derive(Debug, Subcommand)]
 pub(crate) enum ConfigCommand {
-    /// Checks every file and names the first mistake of each
+    /// Checks every file and names the first mistake of each; exit code 1 if there is one
+    #[command(after_help = "Examples:\n  openvaala config check\n  \
+        openvaala config check --config-dir ./draft")]
     Check,
 }
 
-/// What was given as the id of a conversation.
-pub(crate) fn exact_id(text: &str) -> Option<ConversationId> {
-    text.parse().ok()
-}
-
 #[cfg(test)]
-mod tests {
-    use clap::CommandFactory;
-
-    use super::*;
-
-    #[test]
-    fn the_command_line_is_consistent_in_itself() {
-        Cli::command().debug_assert();
-    }
-
-    #[test]
-    fn wrong_usage_is_refused_with_the_way_out() {
-        let table: [(&[&str], &str); 5] = [
-            (&["exec"], "<PROMPT>"),
-            (&["list", "--limit", "0"], "1..=1000"),
-            (&["serve", "--listen", "nowhere"], "--listen"),
-            (
-                &["provider", "add", "x", "--base-url", "http://y"],
-                "--model",
-            ),
-            (&["sho"], "show"),
-        ];
-        for (arguments, named) in table {
-            let line = ["openvaala"].iter().chain(arguments);
-            let refused = Cli::try_parse_from(line).unwrap_err();
-            assert_eq!(
-                refused.exit_code(),
-                i32::from(crate::error::USAGE),
-                "{arguments:?}"
-            );
-            assert!(refused.to_string().contains(named), "{refused}");
-        }
-    }
-}
+mod tests;

@@ -1,11 +1,11 @@
 //! Errors as people see them, and the exit codes.
 
 use std::error::Error;
-use std::fmt::Display;
 use std::io::Write;
 use std::process::ExitCode;
 
 use openvaala_protocol::client::ClientError;
+use openvaala_protocol::rpc::ErrorCode;
 use openvaala_server::ServerError;
 
 /// The turn failed, or the command could not be carried out.
@@ -19,47 +19,75 @@ pub(crate) const TAKEN: u8 = 4;
 /// The turn was interrupted.
 pub(crate) const INTERRUPTED: u8 = 130;
 
+/// Whose turn it is to do something about an error.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+enum Kind {
+    /// Something that the user can put right.
+    User,
+    /// Something wrong with what was given on the command line.
+    Usage,
+    /// The server, or the way to it.
+    Server,
+    /// Another process has the data directory.
+    Taken,
+    /// A fault of this program.
+    Internal,
+}
+
+impl Kind {
+    const fn exit_code(self) -> u8 {
+        match self {
+            Self::User | Self::Server | Self::Internal => FAILED,
+            Self::Usage => USAGE,
+            Self::Taken => TAKEN,
+        }
+    }
+}
+
 /// An error with what caused it and what to do about it.
 #[derive(Debug)]
 pub(crate) struct CliError {
+    kind: Kind,
     message: String,
     causes: Vec<String>,
     hint: Option<String>,
-    code: u8,
 }
 
 impl CliError {
-    /// Something that the user can put right.
-    pub(crate) fn user(message: impl Into<String>) -> Self {
+    const fn new(kind: Kind, message: String) -> Self {
         Self {
-            message: message.into(),
+            kind,
+            message,
             causes: Vec::new(),
             hint: None,
-            code: FAILED,
         }
+    }
+
+    /// Something that the user can put right.
+    pub(crate) fn user(message: impl Into<String>) -> Self {
+        Self::new(Kind::User, message.into())
     }
 
     /// Something wrong with what was given on the command line.
     pub(crate) fn usage(message: impl Into<String>) -> Self {
-        Self {
-            code: USAGE,
-            ..Self::user(message)
-        }
+        Self::new(Kind::Usage, message.into())
+    }
+
+    /// The server did not do its part.
+    pub(crate) fn server(message: impl Into<String>) -> Self {
+        Self::new(Kind::Server, message.into())
     }
 
     /// A fault of this program.
     pub(crate) fn internal(message: impl Into<String>) -> Self {
-        Self::user(message)
+        Self::new(Kind::Internal, message.into())
+            .hint("this is a fault of openvaala: please report it")
     }
 
+    /// Adds an error and all that lies behind it.
     pub(crate) fn because(mut self, error: impl Error) -> Self {
         self.causes.push(error.to_string());
-        let mut source = error.source();
-        while let Some(error) = source {
-            self.causes.push(error.to_string());
-            source = error.source();
-        }
-        self
+        self.because_of_source(&error)
     }
 
     pub(crate) fn because_text(mut self, cause: impl Into<String>) -> Self {
@@ -75,10 +103,10 @@ impl CliError {
     pub(crate) fn text(&self) -> String {
         let mut text = format!("error: {}\n", self.message);
         for cause in &self.causes {
-            line(&mut text, "  because: ", cause);
+            text.push_str(&format!("  because: {cause}\n"));
         }
         if let Some(hint) = &self.hint {
-            line(&mut text, "hint: ", hint);
+            text.push_str(&format!("hint: {hint}\n"));
         }
         text
     }
@@ -87,39 +115,9 @@ impl CliError {
     pub(crate) fn report(&self) -> ExitCode {
         // If standard error is gone there is nobody to tell.
         let _ = std::io::stderr().write_all(self.text().as_bytes());
-        ExitCode::from(self.code)
+        ExitCode::from(self.kind.exit_code())
     }
-}
 
-fn line(text: &mut String, label: &str, what: &dyn Display) {
-    text.push_str(label);
-    text.push_str(&what.to_string());
-    text.push('\n');
-}
-
-impl From<ClientError> for CliError {
-    fn from(error: ClientError) -> Self {
-        let hint = match &error {
-            ClientError::WrongServer { .. } | ClientError::WrongToken { .. } => {
-                Some("another program may use that address: `openvaala serve stop` and retry")
-            }
-            ClientError::Disconnected { .. } => Some(
-                "the server may have been stopped: look at `openvaala serve status` and its log",
-            ),
-            _ => None,
-        };
-        let made = match &error {
-            ClientError::Rpc(rpc) => Self::user(rpc.message.clone()),
-            other => Self::user(other.to_string()).because_of_source(other),
-        };
-        match hint {
-            Some(hint) => made.hint(hint),
-            None => made,
-        }
-    }
-}
-
-impl CliError {
     fn because_of_source(mut self, error: &dyn Error) -> Self {
         let mut source = error.source();
         while let Some(error) = source {
@@ -130,16 +128,47 @@ impl CliError {
     }
 }
 
+impl From<ClientError> for CliError {
+    fn from(error: ClientError) -> Self {
+        let made = match &error {
+            ClientError::Rpc(rpc) => Self::server(rpc.message.clone()),
+            other => Self::server(other.to_string()).because_of_source(other),
+        };
+        match client_hint(&error) {
+            Some(hint) => made.hint(hint),
+            None => made,
+        }
+    }
+}
+
+fn client_hint(error: &ClientError) -> Option<&'static str> {
+    match error {
+        ClientError::Refused { .. } | ClientError::Unreachable { .. } => {
+            Some("`openvaala serve status` tells whether a server runs")
+        }
+        ClientError::WrongServer { .. } | ClientError::WrongToken { .. } => {
+            Some("another program may use that address: `openvaala serve stop` and retry")
+        }
+        ClientError::Disconnected { .. } => {
+            Some("the server may have been stopped: look at `openvaala serve status` and its log")
+        }
+        ClientError::TimedOut { .. } => {
+            Some("the server may be overloaded: look at `openvaala serve status` and its log")
+        }
+        ClientError::Rpc(rpc) if rpc.kind() == Some(ErrorCode::ConversationNotFound) => {
+            Some("`openvaala list` shows the conversations that there are")
+        }
+        _ => None,
+    }
+}
+
 impl From<ServerError> for CliError {
     fn from(error: ServerError) -> Self {
-        let code = match &error {
-            ServerError::DataDirInUse { .. } => TAKEN,
-            _ => FAILED,
+        let kind = match &error {
+            ServerError::DataDirInUse { .. } => Kind::Taken,
+            _ => Kind::User,
         };
-        Self {
-            code,
-            ..Self::user(error.to_string()).because_of_source(&error)
-        }
+        Self::new(kind, error.to_string()).because_of_source(&error)
     }
 }
 
@@ -156,28 +185,4 @@ impl From<serde_json::Error> for CliError {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn an_error_shows_what_happened_why_and_the_way_out() {
-        let cause = std::io::Error::other("no such device");
-        let error = CliError::user("the server cannot be started")
-            .because(cause)
-            .hint("try again");
-        assert_eq!(
-            error.text(),
-            "error: the server cannot be started\n  because: no such device\nhint: try again\n"
-        );
-    }
-
-    #[test]
-    fn a_taken_data_directory_has_an_exit_code_of_its_own() {
-        let taken = ServerError::DataDirInUse {
-            data_dir: "/data".into(),
-            pid: Some(7),
-            address: None,
-        };
-        assert_eq!(CliError::from(taken).code, TAKEN);
-    }
-}
+mod tests;

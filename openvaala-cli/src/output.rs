@@ -23,7 +23,7 @@ pub(crate) fn note(text: &str) {
     let _ = writeln!(stderr, "{text}");
 }
 
-/// One line of at most `limit` characters, without control characters.
+/// One line of at most `limit` characters, without what a terminal would obey or show in another order.
 pub(crate) fn one_line(text: &str, limit: usize) -> String {
     let mut line: String = String::new();
     for (count, c) in text.chars().enumerate() {
@@ -31,7 +31,9 @@ pub(crate) fn one_line(text: &str, limit: usize) -> String {
             line.push('…');
             break;
         }
-        line.push(if c.is_control() { ' ' } else { c });
+        let hidden =
+            c.is_control() || matches!(c, '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}');
+        line.push(if hidden { ' ' } else { c });
     }
     line.trim_end().to_owned()
 }
@@ -49,12 +51,20 @@ pub(crate) fn ago(then: Timestamp, now: Timestamp) -> String {
 
 #[cfg(test)]
 mod tests {
+    use pretty_assertions::assert_eq;
+
     use super::*;
 
     #[test]
     fn s_32_control_characters_never_reach_the_terminal() {
         assert_eq!(one_line("a\u{1b}[2Jb\nc", 80), "a [2Jb c");
+        assert_eq!(one_line("rm \u{202e}txt.exe", 80), "rm  txt.exe");
+    }
+
+    #[test]
+    fn a_long_line_is_cut_between_characters() {
         assert_eq!(one_line("你好世界", 2), "你好…");
+        assert_eq!(one_line("你好", 2), "你好");
     }
 
     #[test]

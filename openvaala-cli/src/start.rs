@@ -21,6 +21,11 @@ const AGAIN: Duration = Duration::from_millis(200);
 /// How often it is looked for meanwhile.
 const LOOK: Duration = Duration::from_millis(20);
 
+/// A longer log is put aside before another server is started.
+const MAX_LOG: u64 = 4 << 20;
+/// How many lines of the log are shown if a server does not start.
+const TAIL: usize = 20;
+
 /// Who this program says it is.
 pub(crate) fn peer() -> Peer {
     Peer {
@@ -57,7 +62,7 @@ pub(crate) async fn connect(dirs: &Dirs) -> Result<(Client, Notices), CliError> 
     if let Some(connected) = connect_running(dirs).await? {
         return Ok(connected);
     }
-    let log = dirs.state.join("server.log");
+    let log = Log::of(dirs);
     let mut child = spawn(dirs, &log)?;
     let deadline = Instant::now() + READY;
     loop {
@@ -66,13 +71,13 @@ pub(crate) async fn connect(dirs: &Dirs) -> Result<(Client, Notices), CliError> 
             return Ok(connected);
         }
         if Instant::now() > deadline {
-            return Err(not_started(&log, "it does not answer"));
+            return Err(log.not_started("it does not answer"));
         }
         let Some(status) = child.try_wait().ok().flatten() else {
             continue;
         };
         if status.code() != Some(i32::from(TAKEN)) {
-            return Err(not_started(&log, "it ended at once"));
+            return Err(log.not_started("it ended at once"));
         }
         // Somebody else has the data directory: a server that is about to answer, or one that is about to end.
         tokio::time::sleep(AGAIN).await;
@@ -83,7 +88,7 @@ pub(crate) async fn connect(dirs: &Dirs) -> Result<(Client, Notices), CliError> 
     }
 }
 
-fn spawn(dirs: &Dirs, log: &PathBuf) -> Result<std::process::Child, CliError> {
+fn spawn(dirs: &Dirs, log: &Log) -> Result<std::process::Child, CliError> {
     let failed =
         |error: std::io::Error| CliError::user("the server cannot be started").because(error);
     fs::DirBuilder::new()
@@ -91,13 +96,7 @@ fn spawn(dirs: &Dirs, log: &PathBuf) -> Result<std::process::Child, CliError> {
         .mode(0o700)
         .create(&dirs.state)
         .map_err(failed)?;
-    let mut options = fs::OpenOptions::new();
-    let file = options
-        .create(true)
-        .append(true)
-        .mode(0o600)
-        .open(log)
-        .map_err(failed)?;
+    let file = log.open().map_err(failed)?;
     let errors = file.try_clone().map_err(failed)?;
     Command::new(std::env::current_exe().map_err(failed)?)
         .arg("serve")
@@ -116,13 +115,51 @@ fn spawn(dirs: &Dirs, log: &PathBuf) -> Result<std::process::Child, CliError> {
         .map_err(failed)
 }
 
-fn not_started(log: &PathBuf, how: &str) -> CliError {
-    let said = fs::read_to_string(log).unwrap_or_default();
-    let tail: Vec<&str> = said.lines().rev().take(20).collect();
-    let tail: Vec<&str> = tail.into_iter().rev().collect();
-    let mut message = format!("the server was started, but {how}");
-    if !tail.is_empty() {
-        message = format!("{message}; it said:\n  {}", tail.join("\n  "));
+/// Where servers that were started here write what they have to say.
+struct Log {
+    path: PathBuf,
+    /// How long it was before: what follows is of the servers of this start.
+    begin: usize,
+}
+
+impl Log {
+    fn of(dirs: &Dirs) -> Self {
+        let path = dirs.state.join("server.log");
+        let length = fs::metadata(&path).map_or(0, |file| file.len());
+        if length <= MAX_LOG {
+            return Self {
+                path,
+                begin: usize::try_from(length).unwrap_or_default(),
+            };
+        }
+        // If it cannot be put aside it goes on growing, which is no reason not to start.
+        let _ = fs::rename(&path, path.with_extension("log.old"));
+        Self { path, begin: 0 }
     }
-    CliError::user(message).hint(format!("its log is {}", log.display()))
+
+    /// Several servers may write to it at once, so each only adds.
+    fn open(&self) -> std::io::Result<fs::File> {
+        fs::OpenOptions::new()
+            .create(true)
+            .append(true)
+            .mode(0o600)
+            .open(&self.path)
+    }
+
+    fn not_started(&self, how: &str) -> CliError {
+        let mut message = format!("the server was started, but {how}");
+        let tail = self.tail();
+        if !tail.is_empty() {
+            message = format!("{message}; it said:\n  {}", tail.join("\n  "));
+        }
+        CliError::server(message).hint(format!("its log is {}", self.path.display()))
+    }
+
+    /// The last lines that were said since the start.
+    fn tail(&self) -> Vec<String> {
+        let said = fs::read(&self.path).unwrap_or_default();
+        let said = String::from_utf8_lossy(said.get(self.begin..).unwrap_or(&said)).into_owned();
+        let lines: Vec<String> = said.lines().map(str::to_owned).collect();
+        lines[lines.len().saturating_sub(TAIL)..].to_vec()
+    }
 }

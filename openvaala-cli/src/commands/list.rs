@@ -39,24 +39,69 @@ pub(super) async fn run(dirs: &Dirs, args: ListArgs) -> Result<ExitCode, CliErro
 
 fn table(conversations: &[Conversation], now: Timestamp) -> String {
     let mut table = String::new();
+    if !conversations.is_empty() {
+        table.push_str(&row("ID", "UPDATED", "STATUS", "TITLE", "FOLDER"));
+    }
     for conversation in conversations {
         let status = match conversation.status {
+            ConversationStatus::Idle => "idle",
             ConversationStatus::Running => "running",
-            _ => "",
+            _ => "?",
         };
         let title = conversation.title.as_deref().unwrap_or("(no title)");
         let folder = conversation
             .executors
             .first()
             .map_or("", |location| location.root.as_str());
-        table.push_str(&format!(
-            "{}  {:<11} {:<8} {}  {}\n",
-            conversation.id,
-            ago(conversation.updated_at, now),
+        table.push_str(&row(
+            &conversation.id.to_string(),
+            &ago(conversation.updated_at, now),
             status,
-            one_line(title, 60),
-            one_line(folder, 60),
+            &one_line(title, 60),
+            &one_line(folder, 60),
         ));
     }
     table
+}
+
+fn row(id: &str, updated: &str, status: &str, title: &str, folder: &str) -> String {
+    format!("{id:<36}  {updated:<11}  {status:<7}  {title}  {folder}\n")
+}
+
+#[cfg(test)]
+mod tests {
+    use insta::assert_snapshot;
+    use pretty_assertions::assert_eq;
+
+    use super::*;
+
+    fn conversation(n: u8, title: &str, status: &str, updated: &str) -> Conversation {
+        let id = format!("0192d3f5-8c1e-7a5b-9c2d-0000000000{n:02}");
+        let text = format!(
+            r#"{{"id":"{id}","title":{title},"status":"{status}","root_session":"{id}",
+            "executors":[{{"executor":"local","root":"/home/me/work"}}],
+            "created_at":"2026-12-02T04:00:00.000Z","updated_at":"{updated}"}}"#
+        );
+        serde_json::from_str(&text).unwrap()
+    }
+
+    #[test]
+    fn the_table_has_a_line_a_conversation() {
+        let conversations = [
+            conversation(
+                1,
+                r#""look\naround""#,
+                "running",
+                "2026-12-02T04:59:30.000Z",
+            ),
+            conversation(2, "null", "idle", "2026-11-30T05:00:00.000Z"),
+        ];
+        let now = "2026-12-02T05:00:00.000Z".parse().unwrap();
+        assert_snapshot!(table(&conversations, now), @r"
+        ID                                    UPDATED      STATUS   TITLE  FOLDER
+        0192d3f5-8c1e-7a5b-9c2d-000000000001  just now     running  look around  /home/me/work
+        0192d3f5-8c1e-7a5b-9c2d-000000000002  2 d ago      idle     (no title)  /home/me/work
+        ");
+        assert_eq!(table(&[], now), "");
+    }
 }

@@ -1,6 +1,7 @@
 //! The commands, one file each.
 
 mod config;
+mod describe;
 mod exec;
 mod list;
 mod provider;

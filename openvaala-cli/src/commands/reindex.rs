@@ -2,6 +2,7 @@
 
 use std::process::ExitCode;
 use std::sync::Arc;
+use std::time::{Duration, Instant};
 
 use indicatif::{ProgressBar, ProgressStyle};
 use openvaala_core::Runtime;
@@ -16,11 +17,11 @@ use crate::error::CliError;
 use crate::output::{note, out};
 use crate::start::connect_running;
 
+/// How long lies between two lines where there is no terminal.
+const LINES: Duration = Duration::from_secs(2);
+
 pub(super) async fn run(dirs: &Dirs) -> Result<ExitCode, CliError> {
-    let bar = ProgressBar::new(0).with_style(
-        ProgressStyle::with_template("{bar:40} {pos}/{len} conversations, {per_sec}, {eta} left")
-            .unwrap_or_else(|_| ProgressStyle::default_bar()),
-    );
+    let mut meter = Meter::new();
     let (count, damaged) = match connect_running(dirs).await? {
         Some((client, mut notices)) => {
             let result = {
@@ -29,19 +30,18 @@ pub(super) async fn run(dirs: &Dirs) -> Result<ExitCode, CliError> {
                 loop {
                     tokio::select! {
                         result = &mut call => break result?,
-                        Some(Notice::ServerProgress(step)) = notices.recv() => {
-                            bar.set_length(step.total);
-                            bar.set_position(step.done);
-                        }
+                        Some(notice) = notices.recv() => if let Notice::ServerProgress(step) = notice {
+                            meter.show(step.done, step.total);
+                        },
                     }
                 }
             };
             client.close().await;
             (result.conversations, result.damaged)
         }
-        None => alone(dirs, &bar).await?,
+        None => alone(dirs, &mut meter).await?,
     };
-    bar.finish_and_clear();
+    meter.end();
     for line in &damaged {
         note(&format!("damaged, left as it is: {line}"));
     }
@@ -49,8 +49,42 @@ pub(super) async fn run(dirs: &Dirs) -> Result<ExitCode, CliError> {
     Ok(ExitCode::SUCCESS)
 }
 
+/// Shows how far it is: a bar on a terminal, now and then a line elsewhere.
+struct Meter {
+    bar: ProgressBar,
+    /// When the next line is due.
+    due: Instant,
+}
+
+impl Meter {
+    fn new() -> Self {
+        let template = "{bar:40} {pos}/{len} conversations, {per_sec}, {eta} left";
+        let style =
+            ProgressStyle::with_template(template).unwrap_or_else(|_| ProgressStyle::default_bar());
+        // On anything but a terminal it draws nothing.
+        let bar = ProgressBar::new(0).with_style(style);
+        Self {
+            bar,
+            due: Instant::now() + LINES,
+        }
+    }
+
+    fn show(&mut self, done: u64, total: u64) {
+        self.bar.set_length(total);
+        self.bar.set_position(done);
+        if self.bar.is_hidden() && Instant::now() >= self.due {
+            self.due = Instant::now() + LINES;
+            note(&format!("{done}/{total} conversations"));
+        }
+    }
+
+    fn end(&self) {
+        self.bar.finish_and_clear();
+    }
+}
+
 /// Without a server the directory is taken for as long as it takes.
-async fn alone(dirs: &Dirs, bar: &ProgressBar) -> Result<(u64, Vec<String>), CliError> {
+async fn alone(dirs: &Dirs, meter: &mut Meter) -> Result<(u64, Vec<String>), CliError> {
     let fail = |error| CliError::user("the index cannot be built").because(error);
     let demo = Arc::new(DemoProvider::new());
     let runtime = Runtime::builder()
@@ -61,8 +95,7 @@ async fn alone(dirs: &Dirs, bar: &ProgressBar) -> Result<(u64, Vec<String>), Cli
     let (tell, mut progress) = mpsc::channel::<openvaala_core::Progress>(64);
     let show = async {
         while let Some(step) = progress.recv().await {
-            bar.set_length(step.total);
-            bar.set_position(step.done);
+            meter.show(step.done, step.total);
         }
     };
     let (report, ()) = tokio::join!(runtime.reindex(tell), show);

@@ -1,0 +1,337 @@
+//! Follows one turn to its end, over lost connections and past interrupts.
+
+use std::pin::pin;
+use std::process::ExitCode;
+use std::time::Duration;
+
+use futures::FutureExt;
+use futures::future::Fuse;
+use openvaala_protocol::client::{Client, ClientError, Notices};
+use openvaala_protocol::content::Content;
+use openvaala_protocol::conversation::{Conversation, Turn, TurnFailureKind, TurnStatus};
+use openvaala_protocol::event::{Entry, Live, ResumeCursor};
+use openvaala_protocol::id::{ConversationId, ItemId};
+use openvaala_protocol::rpc::Notice;
+use openvaala_protocol::rpc::method::{ConversationSubscribe, SessionInterrupt, SessionSend};
+use openvaala_protocol::rpc::params::conversation::SubscribeParams;
+use openvaala_protocol::rpc::params::session::{InterruptParams, SendMode, SendParams};
+use tokio::signal::unix::{Signal, SignalKind, signal};
+
+use super::screen::{Screen, Shown};
+use crate::dirs::Dirs;
+use crate::error::{CliError, FAILED, INTERRUPTED, REFUSED};
+use crate::output::{note, out};
+use crate::start::connect_running;
+
+/// How long is waited before each try to come back to the server, in milliseconds.
+const RECONNECT: [u64; 6] = [50, 200, 500, 1_000, 2_000, 4_000];
+
+/// What following begins with.
+pub(super) struct Start {
+    pub(super) conversation: Conversation,
+    pub(super) cursor: ResumeCursor,
+    pub(super) prompt: String,
+}
+
+/// Sends a prompt and shows what comes of it.
+pub(super) struct Follower {
+    dirs: Dirs,
+    conversation: Conversation,
+    cursor: ResumeCursor,
+    prompt: String,
+    /// The id of the prompt as an item; the same when it is sent again, so that it is taken once.
+    input: ItemId,
+    acknowledged: bool,
+    screen: Screen,
+}
+
+/// Why following stops for now.
+enum Stop {
+    /// There is nothing more to follow.
+    Done(ExitCode),
+    /// The connection is lost; another may be had.
+    Lost(ClientError),
+    /// It cannot go on.
+    Failed(CliError),
+}
+
+impl<E: Into<CliError>> From<E> for Stop {
+    fn from(error: E) -> Self {
+        Self::Failed(error.into())
+    }
+}
+
+impl Follower {
+    pub(super) fn new(dirs: Dirs, start: Start, screen: Screen) -> Self {
+        Self {
+            dirs,
+            conversation: start.conversation,
+            cursor: start.cursor,
+            prompt: start.prompt,
+            input: ItemId::from_uuid(uuid::Uuid::now_v7()),
+            acknowledged: false,
+            screen,
+        }
+    }
+
+    const fn id(&self) -> ConversationId {
+        self.conversation.id
+    }
+
+    /// Follows to the end and gives the exit code.
+    pub(super) async fn run(
+        &mut self,
+        client: Client,
+        notices: Notices,
+    ) -> Result<ExitCode, CliError> {
+        let mut interrupts = Interrupts::listen()?;
+        let stop = match self.begin() {
+            Ok(()) => self.follow_on(client, notices, &mut interrupts).await,
+            Err(stop) => stop,
+        };
+        // The last line is ended also if it was an error that ended it.
+        let _ = self.show(self.screen.end());
+        match stop {
+            Stop::Done(code) => Ok(code),
+            Stop::Failed(error) => Err(error),
+            Stop::Lost(error) => Err(CliError::from(error).hint(format!(
+                "what was written down is safe: `openvaala show {}` shows it",
+                self.id()
+            ))),
+        }
+    }
+
+    fn begin(&self) -> Result<(), Stop> {
+        self.show(self.screen.begin(&self.conversation)?)
+    }
+
+    /// Follows over as many connections as it takes.
+    async fn follow_on(
+        &mut self,
+        mut client: Client,
+        mut notices: Notices,
+        interrupts: &mut Interrupts,
+    ) -> Stop {
+        loop {
+            let lost = match self.follow(&client, &mut notices, interrupts).await {
+                Stop::Lost(lost) => lost,
+                stop => return stop,
+            };
+            note(&format!("note: {lost}; trying to come back"));
+            // Whoever wants to leave while there is no connection has nobody left to interrupt.
+            let back = tokio::select! {
+                back = self.come_back(lost) => back,
+                _ = interrupts.next() => return Stop::Done(ExitCode::from(INTERRUPTED)),
+            };
+            (client, notices) = match back {
+                Ok(connected) => connected,
+                Err(stop) => return stop,
+            };
+        }
+    }
+
+    /// Follows until something stops it.
+    async fn follow(
+        &mut self,
+        client: &Client,
+        notices: &mut Notices,
+        interrupts: &mut Interrupts,
+    ) -> Stop {
+        let conversation_id = self.id();
+        let mut sending = pin!(if self.acknowledged {
+            Fuse::terminated()
+        } else {
+            client.call::<SessionSend>(self.input()).fuse()
+        });
+        let mut interrupting = pin!(Fuse::terminated());
+        let mut asked = false;
+        loop {
+            // Before the prompt is taken there is no turn to interrupt.
+            if interrupts.count > 0 && self.acknowledged && !asked {
+                asked = true;
+                let params = InterruptParams {
+                    conversation_id,
+                    session_id: None,
+                };
+                interrupting.set(client.call::<SessionInterrupt>(params).fuse());
+            }
+            tokio::select! {
+                sent = &mut sending => match sent {
+                    Ok(_) => self.acknowledged = true,
+                    Err(error @ ClientError::Disconnected { .. }) => return Stop::Lost(error),
+                    Err(error) => return error.into(),
+                },
+                notice = notices.recv() => {
+                    let Some(notice) = notice else {
+                        let reason = client.closed().await;
+                        return Stop::Lost(ClientError::Disconnected { sent: true, reason });
+                    };
+                    if let Err(stop) = self.take(notice) {
+                        return stop;
+                    }
+                }
+                count = interrupts.next() => {
+                    if count > 1 {
+                        return Stop::Done(ExitCode::from(INTERRUPTED));
+                    }
+                    note("interrupting; once more to leave at once");
+                }
+                interrupted = &mut interrupting => if let Err(error) = interrupted
+                    && !matches!(error, ClientError::Disconnected { .. })
+                {
+                    return error.into();
+                },
+            }
+        }
+    }
+
+    fn input(&self) -> SendParams {
+        SendParams {
+            conversation_id: self.id(),
+            session_id: None,
+            item_id: self.input,
+            content: vec![Content::text(self.prompt.clone())],
+            mode: SendMode::Queue,
+        }
+    }
+
+    fn take(&mut self, notice: Notice) -> Result<(), Stop> {
+        match notice {
+            Notice::ConversationEntry(params) if params.conversation_id == self.id() => {
+                self.cursor = params.cursor;
+                self.entry(&params.entry)
+            }
+            Notice::ConversationLive(params) if params.conversation_id == self.id() => {
+                self.live(&params.live)
+            }
+            Notice::ConversationGap(params) if params.conversation_id == self.id() => {
+                let reason = params.reason;
+                Err(Stop::Lost(ClientError::Disconnected { sent: true, reason }))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    fn live(&mut self, live: &Live) -> Result<(), Stop> {
+        let shown = self.screen.live(live)?;
+        self.show(shown)?;
+        match live {
+            Live::Degraded { message, .. } => {
+                let error = CliError::server("what happens cannot be written down");
+                Err(Stop::Failed(error.because_text(message)))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    fn entry(&mut self, entry: &Entry) -> Result<(), Stop> {
+        let shown = self.screen.entry(entry)?;
+        self.show(shown)?;
+        match entry {
+            Entry::Turn { turn, .. } => self.turn(turn),
+            _ => Ok(()),
+        }
+    }
+
+    /// Ends with the turn that the prompt has started.
+    fn turn(&mut self, turn: &Turn) -> Result<(), Stop> {
+        let Some(code) = exit_code(turn).filter(|_| turn.inputs.contains(&self.input)) else {
+            return Ok(());
+        };
+        let shown = self.screen.turn_end(turn)?;
+        self.show(shown)?;
+        Err(Stop::Done(ExitCode::from(code)))
+    }
+
+    /// Comes back to the server, which may have been stopped and started meanwhile, and takes what was missed.
+    async fn come_back(&mut self, lost: ClientError) -> Result<(Client, Notices), Stop> {
+        for wait in RECONNECT {
+            tokio::time::sleep(Duration::from_millis(wait)).await;
+            let Ok(Some((client, notices))) = connect_running(&self.dirs).await else {
+                continue;
+            };
+            match self.resume(&client).await {
+                Ok(()) => return Ok((client, notices)),
+                Err(Stop::Lost(_)) => {}
+                Err(stop) => return Err(stop),
+            }
+        }
+        Err(Stop::Lost(lost))
+    }
+
+    async fn resume(&mut self, client: &Client) -> Result<(), Stop> {
+        let params = SubscribeParams {
+            conversation_id: self.id(),
+            cursor: Some(self.cursor.clone()),
+        };
+        let back = match client.call::<ConversationSubscribe>(params).await {
+            Ok(back) => back,
+            Err(error @ ClientError::Disconnected { .. }) => return Err(Stop::Lost(error)),
+            Err(error) => return Err(error.into()),
+        };
+        self.cursor = back.cursor;
+        let sessions = back
+            .snapshot
+            .map_or_else(Vec::new, |snapshot| snapshot.sessions);
+        let (mut entries, mut turns) = (back.entries, Vec::new());
+        for session in sessions {
+            entries.extend(session.items);
+            turns.extend(session.turn);
+        }
+        for entry in &entries {
+            self.entry(entry)?;
+        }
+        let shown = self.screen.partials(&back.partials)?;
+        self.show(shown)?;
+        turns.iter().try_for_each(|turn| self.turn(turn))
+    }
+
+    fn show(&self, shown: Vec<Shown>) -> Result<(), Stop> {
+        for piece in shown {
+            match piece {
+                Shown::Note(text) => note(&text),
+                // Whoever read has had enough; the turn goes on without.
+                Shown::Out(text) if !out(&text)? => return Err(Stop::Done(ExitCode::SUCCESS)),
+                Shown::Out(_) => {}
+            }
+        }
+        Ok(())
+    }
+}
+
+/// The exit code that a turn ends with; `None` while it runs.
+fn exit_code(turn: &Turn) -> Option<u8> {
+    match turn.status {
+        TurnStatus::Running => None,
+        TurnStatus::Completed => Some(0),
+        TurnStatus::Interrupted => Some(INTERRUPTED),
+        TurnStatus::Failed => match &turn.failure {
+            Some(failure) if failure.kind == TurnFailureKind::Refused => Some(REFUSED),
+            _ => Some(FAILED),
+        },
+        // An end that a later version has: it is no success that this one knows of.
+        _ => turn.ended_at.map(|_| FAILED),
+    }
+}
+
+/// Counts how often the user has asked to stop.
+struct Interrupts {
+    signal: Signal,
+    count: u32,
+}
+
+impl Interrupts {
+    fn listen() -> Result<Self, CliError> {
+        let signal = signal(SignalKind::interrupt())?;
+        Ok(Self { signal, count: 0 })
+    }
+
+    /// Waits for the next one and gives their count. Cancel safe.
+    async fn next(&mut self) -> u32 {
+        if self.signal.recv().await.is_none() {
+            std::future::pending::<()>().await;
+        }
+        self.count += 1;
+        self.count
+    }
+}
