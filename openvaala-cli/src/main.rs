@@ -17,7 +17,6 @@ fn main() -> ExitCode {
     let cli = Cli::parse();
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .enable_all()
-        .worker_threads(2)
         .build();
     let outcome = match runtime {
         Ok(runtime) => {
