@@ -281,11 +281,7 @@ impl Agent {
             return Some(Ending::Completed);
         }
         self.start_tools(scribe, tick, asked);
-        let over = self.after_tools();
-        if over.is_none() && self.steps >= self.step_limit && self.is_ready() {
-            return Some(self.too_many_steps());
-        }
-        over
+        self.after_tools()
     }
 
     /// Writes all calls, and lets those that can run start once they are written.

@@ -11,7 +11,7 @@ use openvaala_protocol::content::Content;
 use openvaala_protocol::conversation::Session;
 use openvaala_protocol::event::{Entry, Live};
 use openvaala_protocol::id::{BlobId, ItemId, SessionId, TurnId};
-use openvaala_protocol::item::{InterruptionCause, ItemKind};
+use openvaala_protocol::item::{InterruptionCause, Item, ItemKind, ToolResultStatus};
 use openvaala_protocol::rpc::params::session::SendMode;
 use openvaala_storage::{Error, Fingerprint};
 use tokio::sync::{mpsc, oneshot, watch};
@@ -26,6 +26,7 @@ use crate::context::{AssembleOptions, assemble};
 use crate::conversation::{FeedSender, Sent, Upward};
 use crate::dao::mutation::{Writer, Written};
 use crate::dao::query;
+use crate::dao::record::TurnState;
 use crate::environment::IdSource;
 use crate::error::RuntimeError;
 use crate::journal::Commit;
@@ -69,7 +70,7 @@ pub(crate) struct SessionReport {
 pub(crate) struct SessionStart {
     pub(crate) setup: SessionSetup,
     /// The turns as the log has them; those still running are ended.
-    pub(crate) turns: Vec<crate::dao::record::TurnState>,
+    pub(crate) turns: Vec<TurnState>,
     pub(crate) images: HashMap<BlobId, String>,
 }
 
@@ -150,7 +151,7 @@ enum Done {
 }
 
 impl SessionLoop {
-    async fn run(mut self, turns: Vec<crate::dao::record::TurnState>) {
+    async fn run(mut self, turns: Vec<TurnState>) {
         self.event(Event::Recover {
             turns,
             failure: None,
@@ -308,8 +309,7 @@ impl SessionLoop {
             step_limit,
         });
         self.broken = None;
-        let of_session =
-            |turn: &crate::dao::record::TurnState| turn.session_id == self.deps.session;
+        let of_session = |turn: &TurnState| turn.session_id == self.deps.session;
         let turns = states.turns.into_values().filter(of_session).collect();
         self.event(Event::Recover {
             turns,
@@ -498,8 +498,7 @@ impl SessionLoop {
         self.writing = true;
         let deps = Arc::clone(&self.deps);
         // What a person said must not stay in memory only.
-        let is_message =
-            |item: &openvaala_protocol::item::Item| item.head().kind == ItemKind::UserMessage;
+        let is_message = |item: &Item| item.head().kind == ItemKind::UserMessage;
         let queued = !self.machine.is_queue_empty();
         let promote = queued || commit.batch.items.iter().any(is_message);
         self.work.spawn(async move {
@@ -569,7 +568,7 @@ impl SessionLoop {
             // The machine has routed it before, so this cannot be; but if it is, the model is told.
             Err(error) => {
                 let why = error.to_string();
-                let status = openvaala_protocol::item::ToolResultStatus::Failed;
+                let status = ToolResultStatus::Failed;
                 self.tools
                     .spawn(async move { (result, ToolOutcome::said(status, why)) });
             }

@@ -6,25 +6,21 @@ use pretty_assertions::assert_eq;
 
 use super::script::{Script, Step, builder, turn_end};
 
-/// Takes all entries up to the end of the running turn.
+/// Takes all entries up to the state that says that the session is idle again after its turn.
 async fn entries(events: &mut Subscription) -> (Vec<Entry>, ResumeCursor) {
     let mut entries = Vec::new();
+    let mut ended = false;
     loop {
         let Some(FeedEvent::Entry { entry, cursor }) = events.next().await else {
             continue;
         };
-        let over = matches!(&*entry, Entry::Turn { turn, .. } if turn.ended_at.is_some());
+        ended |= matches!(&*entry, Entry::Turn { turn, .. } if turn.ended_at.is_some());
         let idle =
             matches!(&*entry, Entry::Session { session, .. } if session.active_turn.is_none());
         entries.push((*entry).clone());
-        if idle
-            && entries
-                .iter()
-                .any(|entry| matches!(entry, Entry::Turn { turn, .. } if turn.ended_at.is_some()))
-        {
+        if ended && idle {
             return (entries, cursor);
         }
-        let _ = over;
     }
 }
 
