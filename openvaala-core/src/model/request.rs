@@ -3,6 +3,7 @@
 use openvaala_executor::tool::ToolSpec;
 use openvaala_protocol::content::Content;
 use openvaala_protocol::item::Opaque;
+use serde_json::value::RawValue;
 
 /// One question to a model: everything that it shall know.
 ///
@@ -20,6 +21,8 @@ pub struct ModelRequest {
     pub messages: Vec<Message>,
     /// The tools that it may ask for, sorted by name.
     pub tools: Vec<ToolSpec>,
+    /// JSON Schema that the final answer shall follow; `None` for free text.
+    pub output_schema: Option<Box<RawValue>>,
 }
 
 /// One message of a request.

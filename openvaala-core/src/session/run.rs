@@ -540,6 +540,7 @@ impl SessionLoop {
             instructions: prepared.prompt.clone(),
             messages,
             tools: prepared.toolbox.specs(),
+            output_schema: None,
         };
         let answer = async move {
             let provider = prepared

@@ -1,5 +1,6 @@
 //! The HTTP side that all dialects share: the client, the key, one POST request, its failures and its events.
 
+mod answer;
 mod body;
 mod client;
 mod endpoint;
@@ -15,9 +16,9 @@ mod tests;
 use std::fmt;
 use std::time::Duration;
 
+pub(crate) use self::answer::{AnswerReader, answer};
 pub use self::client::{ClientOptions, client, default_client};
 pub(crate) use self::endpoint::Endpoint;
-pub(crate) use self::events::{EventStream, Received};
 pub(crate) use self::failure::stream_failure;
 pub(crate) use self::secret::Redactor;
 pub use self::secret::Secret;

@@ -2,7 +2,8 @@ use std::time::Duration;
 
 use pretty_assertions::assert_eq;
 
-use super::{Endpoint, EventStream, HttpOptions, Received, Secret, default_client};
+use super::events::{EventStream, Received};
+use super::{Endpoint, HttpOptions, Secret, default_client};
 use crate::dialect::http::test_server::{Script, TestServer, hangs_up, nobody};
 use crate::model::{ModelError, ModelErrorKind};
 

@@ -8,13 +8,11 @@ mod request;
 mod tests;
 mod tool_calls;
 
-use std::collections::VecDeque;
-
 use async_trait::async_trait;
-use futures::stream::{self, BoxStream, StreamExt};
+use futures::stream::BoxStream;
 
 use self::reader::ChunkReader;
-use super::http::{Endpoint, EventStream, HttpOptions, Received};
+use super::http::{Endpoint, HttpOptions, answer};
 use crate::model::{ModelError, ModelEvent, ModelProvider, ModelRequest};
 
 /// What an [`OpenAiChat`] needs to know.
@@ -72,55 +70,10 @@ impl ModelProvider for OpenAiChat {
     ) -> Result<BoxStream<'static, Result<ModelEvent, ModelError>>, ModelError> {
         let events = self.endpoint.post(request::body(&request)?).await?;
         let reader = ChunkReader::new(self.endpoint.place(), self.endpoint.redactor().clone());
-        let answer = Answer {
-            events,
-            reader: Some(reader),
-            ready: VecDeque::new(),
-        };
-        Ok(stream::unfold(answer, |mut answer| async {
-            let event = answer.next().await.transpose()?;
-            Some((event, answer))
-        })
-        .boxed())
+        Ok(answer(events, reader))
     }
 
     fn account(&self) -> Option<&str> {
         self.endpoint.account()
-    }
-}
-
-/// An answer on its way.
-struct Answer {
-    events: EventStream,
-    /// `None` after the end or an error.
-    reader: Option<ChunkReader>,
-    ready: VecDeque<ModelEvent>,
-}
-
-impl Answer {
-    async fn next(&mut self) -> Result<Option<ModelEvent>, ModelError> {
-        loop {
-            if let Some(event) = self.ready.pop_front() {
-                return Ok(Some(event));
-            }
-            let Some(mut reader) = self.reader.take() else {
-                return Ok(None);
-            };
-            match self.events.next().await? {
-                Some(Received::Whole(event)) => self.ready.extend(reader.push(&event.data)?),
-                Some(Received::Last(event)) => {
-                    self.ready.extend(reader.push_last(&event.data)?);
-                }
-                None => {
-                    self.ready.extend(reader.finish()?);
-                    continue;
-                }
-            }
-            if reader.is_done() {
-                self.ready.extend(reader.finish()?);
-            } else {
-                self.reader = Some(reader);
-            }
-        }
     }
 }

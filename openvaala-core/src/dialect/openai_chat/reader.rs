@@ -5,7 +5,8 @@ use serde_json::value::{RawValue, to_raw_value};
 
 use super::chunk::{Choice, Chunk, Voice};
 use super::tool_calls::ToolCalls;
-use crate::dialect::http::{Redactor, stream_failure};
+use crate::dialect::http::{AnswerReader, Redactor, stream_failure};
+use crate::dialect::sse::SseEvent;
 use crate::model::{ModelError, ModelErrorKind, ModelEvent, PartKind, StopReason};
 
 /// The data of the event that ends a stream.
@@ -40,80 +41,6 @@ impl ChunkReader {
             usage: Usage::default(),
             done: false,
         }
-    }
-
-    /// Whether the provider has said that nothing more comes.
-    pub(super) const fn is_done(&self) -> bool {
-        self.done
-    }
-
-    /// Takes in the data of one event.
-    ///
-    /// # Errors
-    /// [`ModelErrorKind::BadAnswer`] for data that is no chunk; any kind for an error that the provider reports.
-    pub(super) fn push(&mut self, data: &str) -> Result<Vec<ModelEvent>, ModelError> {
-        let mut events = Vec::new();
-        let data = data.trim();
-        if self.done || data.is_empty() {
-            return Ok(events);
-        }
-        if data == DONE {
-            self.done = true;
-            return Ok(events);
-        }
-        let senseless = || {
-            let message = format!("{} sends an event that makes no sense", self.place);
-            ModelError::new(ModelErrorKind::BadAnswer, message)
-        };
-        // serde would read a list as a chunk, too.
-        if !data.starts_with('{') {
-            return Err(senseless());
-        }
-        let chunk: Chunk<'_> =
-            serde_json::from_str(data).map_err(|error| senseless().with_source(error))?;
-        if chunk.error.is_some() {
-            let whole = serde_json::from_str(data).unwrap_or_default();
-            return Err(stream_failure(&self.place, &self.redactor, &whole));
-        }
-        if let Some(counts) = chunk.usage {
-            self.usage = counts.usage();
-        }
-        let choices = chunk.choices.unwrap_or_default();
-        for choice in choices
-            .iter()
-            .filter(|choice| choice.index.unwrap_or(0) == 0)
-        {
-            self.take(choice, &mut events)?;
-        }
-        Ok(events)
-    }
-
-    /// Takes in what stood at the end of the stream without a blank line after it.
-    ///
-    /// # Errors
-    /// As [`push`](Self::push); data that is no chunk counts as cut off.
-    pub(super) fn push_last(&mut self, data: &str) -> Result<Vec<ModelEvent>, ModelError> {
-        self.push(data).map_err(|error| match error.kind {
-            ModelErrorKind::BadAnswer => self.cut_off(),
-            _ => error,
-        })
-    }
-
-    /// Ends the answer: nothing more comes.
-    ///
-    /// # Errors
-    /// [`ModelErrorKind::Connection`] if the answer is not complete, [`ModelErrorKind::Unavailable`] if the
-    /// provider gave up on it.
-    pub(super) fn finish(mut self) -> Result<Vec<ModelEvent>, ModelError> {
-        let mut events = Vec::new();
-        self.end_open(&mut events);
-        self.calls.finish(&mut self.next_part, &mut events);
-        let reason = self.stop_reason()?;
-        events.push(ModelEvent::Finished {
-            reason,
-            usage: self.usage,
-        });
-        Ok(events)
     }
 
     fn take(
@@ -210,6 +137,82 @@ impl ChunkReader {
     fn cut_off(&self) -> ModelError {
         let message = format!("{} cut off its answer in the middle", self.place);
         ModelError::new(ModelErrorKind::Connection, message)
+    }
+}
+
+impl AnswerReader for ChunkReader {
+    /// Whether the provider has said that nothing more comes.
+    fn is_done(&self) -> bool {
+        self.done
+    }
+
+    /// Takes in the data of one event.
+    ///
+    /// # Errors
+    /// [`ModelErrorKind::BadAnswer`] for data that is no chunk; any kind for an error that the provider reports.
+    fn push(&mut self, event: &SseEvent) -> Result<Vec<ModelEvent>, ModelError> {
+        let mut events = Vec::new();
+        let data = event.data.trim();
+        if self.done || data.is_empty() {
+            return Ok(events);
+        }
+        if data == DONE {
+            self.done = true;
+            return Ok(events);
+        }
+        let senseless = || {
+            let message = format!("{} sends an event that makes no sense", self.place);
+            ModelError::new(ModelErrorKind::BadAnswer, message)
+        };
+        // serde would read a list as a chunk, too.
+        if !data.starts_with('{') {
+            return Err(senseless());
+        }
+        let chunk: Chunk<'_> =
+            serde_json::from_str(data).map_err(|error| senseless().with_source(error))?;
+        if chunk.error.is_some() {
+            let whole = serde_json::from_str(data).unwrap_or_default();
+            return Err(stream_failure(&self.place, &self.redactor, &whole));
+        }
+        if let Some(counts) = chunk.usage {
+            self.usage = counts.usage();
+        }
+        let choices = chunk.choices.unwrap_or_default();
+        for choice in choices
+            .iter()
+            .filter(|choice| choice.index.unwrap_or(0) == 0)
+        {
+            self.take(choice, &mut events)?;
+        }
+        Ok(events)
+    }
+
+    /// Takes in what stood at the end of the stream without a blank line after it.
+    ///
+    /// # Errors
+    /// As [`push`](Self::push); data that is no chunk counts as cut off.
+    fn push_last(&mut self, event: &SseEvent) -> Result<Vec<ModelEvent>, ModelError> {
+        self.push(event).map_err(|error| match error.kind {
+            ModelErrorKind::BadAnswer => self.cut_off(),
+            _ => error,
+        })
+    }
+
+    /// Ends the answer: nothing more comes.
+    ///
+    /// # Errors
+    /// [`ModelErrorKind::Connection`] if the answer is not complete, [`ModelErrorKind::Unavailable`] if the
+    /// provider gave up on it.
+    fn finish(mut self) -> Result<Vec<ModelEvent>, ModelError> {
+        let mut events = Vec::new();
+        self.end_open(&mut events);
+        self.calls.finish(&mut self.next_part, &mut events);
+        let reason = self.stop_reason()?;
+        events.push(ModelEvent::Finished {
+            reason,
+            usage: self.usage,
+        });
+        Ok(events)
     }
 }
 

@@ -18,6 +18,7 @@ pub(super) fn body(request: &ModelRequest) -> Result<Vec<u8>, ModelError> {
         messages: messages(request),
         tools: request.tools.iter().map(Tool::new).collect(),
         reasoning_effort: request.effort.as_deref(),
+        response_format: request.output_schema.as_deref().map(ResponseFormat::new),
         stream: true,
         stream_options: StreamOptions {
             include_usage: true,
@@ -37,8 +38,36 @@ struct Body<'a> {
     tools: Vec<Tool<'a>>,
     #[serde(skip_serializing_if = "Option::is_none")]
     reasoning_effort: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    response_format: Option<ResponseFormat<'a>>,
     stream: bool,
     stream_options: StreamOptions,
+}
+
+#[derive(Serialize)]
+struct ResponseFormat<'a> {
+    r#type: &'static str,
+    json_schema: JsonSchema<'a>,
+}
+
+#[derive(Serialize)]
+struct JsonSchema<'a> {
+    name: &'static str,
+    strict: bool,
+    schema: &'a RawValue,
+}
+
+impl<'a> ResponseFormat<'a> {
+    const fn new(schema: &'a RawValue) -> Self {
+        Self {
+            r#type: "json_schema",
+            json_schema: JsonSchema {
+                name: "answer",
+                strict: true,
+                schema,
+            },
+        }
+    }
 }
 
 #[derive(Serialize)]

@@ -3,32 +3,31 @@ mod server;
 mod stream;
 
 use super::reader::ChunkReader;
-use crate::dialect::http::Redactor;
-use crate::dialect::sse::SseReader;
+use crate::dialect::http::{AnswerReader, Redactor};
+use crate::dialect::sse::{SseEvent, SseReader};
 use crate::model::{ModelError, ModelEvent, PartKind};
 
 /// Reads an answer as it would come over the network.
 fn read(bytes: &[u8]) -> (Vec<ModelEvent>, Option<ModelError>) {
     let mut sse = SseReader::new();
     let events = sse.feed(bytes).unwrap();
-    let data: Vec<String> = events.into_iter().map(|event| event.data).collect();
-    let last = sse.finish().unwrap().map(|event| event.data);
+    let last = sse.finish().unwrap();
     let mut all = Vec::new();
-    let error = read_into(&data, last.as_deref(), &mut all).err();
+    let error = read_into(&events, last.as_ref(), &mut all).err();
     (all, error)
 }
 
 fn read_into(
-    data: &[String],
-    last: Option<&str>,
+    events: &[SseEvent],
+    last: Option<&SseEvent>,
     all: &mut Vec<ModelEvent>,
 ) -> Result<(), ModelError> {
     let mut reader = ChunkReader::new("http://test/v1", Redactor::default());
-    for data in data {
-        all.extend(reader.push(data)?);
+    for event in events {
+        all.extend(reader.push(event)?);
     }
-    if let Some(data) = last {
-        all.extend(reader.push_last(data)?);
+    if let Some(event) = last {
+        all.extend(reader.push_last(event)?);
     }
     all.extend(reader.finish()?);
     Ok(())
