@@ -56,6 +56,7 @@ pub mod model;
 mod runtime;
 mod session;
 
+pub use self::agent::RetryPolicy;
 pub use self::conversation::{
     BlobPiece, BlobQuery, ConversationHandle, Details, FeedEvent, Input, ItemsPage, ItemsQuery,
     Sent, Subscription,

@@ -10,6 +10,7 @@ mod suite {
     pub(crate) mod conversations;
     pub(crate) mod interrupting;
     pub(crate) mod recovery;
+    pub(crate) mod retrying;
     pub(crate) mod script;
     pub(crate) mod watching;
 }

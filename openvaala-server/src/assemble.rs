@@ -46,6 +46,7 @@ pub(crate) fn assemble(
     if let Some(limit) = config.step_limit {
         definitions.step_limit = limit;
     }
+    definitions.retry = config.retry;
     definitions.providers = providers(&config, environment)?;
     let local: Arc<dyn Executor> = Arc::new(LocalExecutor::new(LocalOptions::new(
         environment.for_children(&config.keys(), &config.environment_allow),

@@ -51,6 +51,8 @@ broken! {
     a_second_key_is_shown_where_it_is: "openvaala.yaml" => "step_limit: 5\nlisten: 127.0.0.1:1\nstep_limit: 6\n";
     an_address_of_other_machines_is_refused: "openvaala.yaml" => "listen: 0.0.0.0:8790\n";
     a_text_that_is_no_address_is_refused: "openvaala.yaml" => "listen: localhost\n";
+    no_attempt_is_too_few: "openvaala.yaml" => "retry:\n  attempts: 0\n";
+    a_wait_of_an_hour_is_too_long: "openvaala.yaml" => "retry:\n  first_wait_ms: 3600000\n";
     no_step_is_too_few: "openvaala.yaml" => "step_limit: 0\n";
     a_list_is_no_configuration: "openvaala.yaml" => "- a\n- b\n";
     two_documents_are_one_too_many: "openvaala.yaml" => "step_limit: 5\n---\nstep_limit: 6\n";

@@ -128,7 +128,7 @@ impl Sandbox {
             ),
         );
         self.write_config(
-            "listen: 127.0.0.1:0\ndefault_model:\n  provider: fake\n  model: fake-1\n",
+            "listen: 127.0.0.1:0\ndefault_model:\n  provider: fake\n  model: fake-1\nretry:\n  first_wait_ms: 1\n",
         );
     }
 

@@ -202,6 +202,19 @@ impl Answer {
     }
 }
 
+impl Answer {
+    /// Drops an answer that will be asked for again.
+    pub(crate) fn discard(self, scribe: &mut Scribe) {
+        for part in self.parts {
+            let (session_id, item_id) = (scribe.session, part.place.id);
+            scribe.journal.now(Effect::Live(Live::Dropped {
+                session_id,
+                item_id,
+            }));
+        }
+    }
+}
+
 impl Part {
     fn write(self, scribe: &mut Scribe, turn: TurnId, source: &Source, cut: bool, now: Timestamp) {
         if self.kind == PartKind::Text {

@@ -9,11 +9,13 @@ use openvaala_protocol::conversation::{ModelRef, TurnFailure, TurnFailureKind};
 use openvaala_protocol::event::{Live, PartialItem};
 use openvaala_protocol::id::{ItemId, TurnId};
 use openvaala_protocol::item::{
-    InterruptionCause, ItemKind, ModelError, ToolCall, ToolResult, ToolResultStatus,
+    InterruptionCause, ItemKind, ModelError, RetryNotice, ToolCall, ToolResult, ToolResultStatus,
 };
+use openvaala_protocol::time::Timestamp;
 use openvaala_protocol::usage::Usage;
 
 use super::answer::{Answer, Asked, Source};
+use super::retry::RetryPolicy;
 use super::scribe::{Place, Scribe, Tick};
 use crate::model::{ModelErrorKind, ModelEvent, StopReason};
 use crate::session::Effect;
@@ -36,19 +38,43 @@ pub(crate) enum AgentEvent {
     /// The model answers.
     Model { request: u64, event: ModelEvent },
     /// The model request failed.
-    ModelFailed {
-        request: u64,
-        kind: ModelErrorKind,
-        message: String,
-        status: Option<u16>,
-    },
+    ModelFailed { request: u64, failure: Failure },
     /// A tool has ended.
     ToolEnded {
         result: ItemId,
         outcome: ToolOutcome,
     },
+    /// A time has come that was asked for.
+    Alarm(Alarm),
+}
+
+/// How a model request failed.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Failure {
+    pub(crate) kind: ModelErrorKind,
+    pub(crate) message: String,
+    pub(crate) status: Option<u16>,
+    pub(crate) retry_after: Option<Duration>,
+}
+
+impl Failure {
+    pub(crate) const fn new(kind: ModelErrorKind, message: String) -> Self {
+        Self {
+            kind,
+            message,
+            status: None,
+            retry_after: None,
+        }
+    }
+}
+
+/// What an agent waits for with an alarm.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) enum Alarm {
     /// Nobody waits for tools any longer.
     GraceOver,
+    /// The request that failed is asked again.
+    AskAgain { request: u64 },
 }
 
 /// What came of a tool call.
@@ -103,8 +129,10 @@ pub(crate) struct Agent {
     turn: TurnId,
     model: ModelRef,
     account: Option<String>,
-    step_limit: u32,
+    limits: Limits,
     steps: u32,
+    /// How many times the request that is due was sent and failed.
+    failures: u32,
     usage: Usage,
     requests: u64,
     toolbox: Option<Arc<Toolbox>>,
@@ -118,7 +146,16 @@ enum Phase {
     /// Everything for the next model request is written or on its way.
     Ready,
     Asking(Answer),
+    /// The request failed and will be asked again.
+    Waiting,
     Tools(Vec<Call>),
+}
+
+/// How far an agent goes.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Limits {
+    pub(crate) steps: u32,
+    pub(crate) retry: RetryPolicy,
 }
 
 #[derive(Debug)]
@@ -130,13 +167,14 @@ struct Call {
 }
 
 impl Agent {
-    pub(crate) fn new(turn: TurnId, model: ModelRef, step_limit: u32) -> Self {
+    pub(crate) fn new(turn: TurnId, model: ModelRef, limits: Limits) -> Self {
         Self {
             turn,
             model,
             account: None,
-            step_limit,
+            limits,
             steps: 0,
+            failures: 0,
             usage: Usage::default(),
             requests: 0,
             toolbox: None,
@@ -185,24 +223,25 @@ impl Agent {
                 Some(Ending::failed(TurnFailureKind::Internal, message))
             }
             AgentEvent::Model { request, event } => self.on_model(scribe, tick, request, event),
-            AgentEvent::ModelFailed {
-                request,
-                kind,
-                message,
-                status,
-            } => {
+            AgentEvent::ModelFailed { request, failure } => {
                 if !self.is_asking(request) {
                     return None;
                 }
-                Some(self.model_failed(scribe, tick, kind, message, status))
+                self.model_failed(scribe, tick, failure)
             }
             AgentEvent::ToolEnded { result, outcome } => {
                 self.tool_ended(scribe, tick, result, outcome);
                 self.after_tools()
             }
-            AgentEvent::GraceOver => {
+            AgentEvent::Alarm(Alarm::GraceOver) => {
                 self.abandon_tools(scribe, tick);
                 self.after_tools()
+            }
+            AgentEvent::Alarm(Alarm::AskAgain { request }) => {
+                if matches!(self.phase, Phase::Waiting) && self.requests == request {
+                    self.phase = Phase::Ready;
+                }
+                None
             }
         }
     }
@@ -220,7 +259,7 @@ impl Agent {
         self.stopping = Some(cause);
         let source = self.source();
         match std::mem::replace(&mut self.phase, Phase::Ready) {
-            Phase::Preparing | Phase::Ready => Some(Ending::Interrupted(cause)),
+            Phase::Preparing | Phase::Ready | Phase::Waiting => Some(Ending::Interrupted(cause)),
             Phase::Asking(answer) => {
                 scribe.journal.now(Effect::DropModel);
                 answer.abandon(scribe, self.turn, &source, tick.now);
@@ -232,6 +271,7 @@ impl Agent {
                 scribe.journal.now(Effect::Alarm {
                     after: TOOL_GRACE,
                     turn: self.turn,
+                    alarm: Alarm::GraceOver,
                 });
                 None
             }
@@ -257,7 +297,7 @@ impl Agent {
         };
         let wrong = answer.take(scribe, tick, self.turn, event).err()?;
         scribe.journal.now(Effect::DropModel);
-        Some(self.model_failed(scribe, tick, ModelErrorKind::BadAnswer, wrong, None))
+        self.model_failed(scribe, tick, Failure::new(ModelErrorKind::BadAnswer, wrong))
     }
 
     fn answered(
@@ -267,6 +307,7 @@ impl Agent {
         reason: StopReason,
     ) -> Option<Ending> {
         self.steps += 1;
+        self.failures = 0;
         let source = self.source();
         let Phase::Asking(answer) = std::mem::replace(&mut self.phase, Phase::Ready) else {
             return None;
@@ -423,29 +464,58 @@ impl Agent {
         if let Some(cause) = self.stopping {
             return Some(Ending::Interrupted(cause));
         }
-        (self.steps >= self.step_limit).then(|| self.too_many_steps())
+        (self.steps >= self.limits.steps).then(|| self.too_many_steps())
     }
 
     fn too_many_steps(&self) -> Ending {
-        let limit = self.step_limit;
+        let limit = self.limits.steps;
         let message =
             format!("the turn took {limit} steps, which is the limit: send a message to go on");
         Ending::failed(TurnFailureKind::StepLimit, message)
     }
 
+    /// Asks again later, or gives up.
     fn model_failed(
         &mut self,
         scribe: &mut Scribe,
         tick: &mut Tick<'_>,
-        kind: ModelErrorKind,
-        message: String,
-        status: Option<u16>,
-    ) -> Ending {
+        failure: Failure,
+    ) -> Option<Ending> {
+        self.failures += 1;
+        let (kind, asked_for) = (failure.kind, failure.retry_after);
+        let chance = tick.id();
+        let retry = &self.limits.retry;
+        let Some(wait) = retry.wait(kind, self.failures, asked_for, chance) else {
+            return Some(self.give_up(scribe, tick, failure));
+        };
+        if let Phase::Asking(answer) = std::mem::replace(&mut self.phase, Phase::Waiting) {
+            answer.discard(scribe);
+        }
+        let millis = i64::try_from(wait.as_millis()).unwrap_or(i64::MAX);
+        let next_at = Timestamp::from_millis(tick.now.as_millis().saturating_add(millis));
+        let notice = RetryNotice::new(failure.message, self.failures, next_at);
+        scribe.append(tick, Some(self.turn), &notice);
+        let request = self.requests;
+        scribe.journal.now(Effect::Alarm {
+            after: wait,
+            turn: self.turn,
+            alarm: Alarm::AskAgain { request },
+        });
+        None
+    }
+
+    fn give_up(&mut self, scribe: &mut Scribe, tick: &mut Tick<'_>, failure: Failure) -> Ending {
         let source = self.source();
         if let Phase::Asking(answer) = std::mem::replace(&mut self.phase, Phase::Ready) {
             answer.abandon(scribe, self.turn, &source, tick.now);
         }
-        let error = ModelError::new(self.model.clone(), message.clone(), status, 1);
+        let Failure {
+            kind,
+            message,
+            status,
+            ..
+        } = failure;
+        let error = ModelError::new(self.model.clone(), message.clone(), status, self.failures);
         scribe.append(tick, Some(self.turn), &error);
         let refused = kind == ModelErrorKind::Refused;
         let kind = if refused {

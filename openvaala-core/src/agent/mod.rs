@@ -2,7 +2,11 @@
 
 mod answer;
 mod machine;
+mod retry;
 mod scribe;
 
-pub(crate) use self::machine::{Agent, AgentEvent, Ending, RunningCall, ToolOutcome};
+pub(crate) use self::machine::{
+    Agent, AgentEvent, Alarm, Ending, Failure, Limits, RunningCall, ToolOutcome,
+};
+pub use self::retry::RetryPolicy;
 pub(crate) use self::scribe::{Scribe, Tick};

@@ -12,6 +12,7 @@ use tokio::sync::{mpsc, watch};
 
 use super::run::RuntimeLoop;
 use super::{Definitions, Runtime};
+use crate::agent::RetryPolicy;
 use crate::conversation::ConversationDeps;
 use crate::dao::index::Index;
 use crate::dao::reindex::{Extent, reindex};
@@ -138,6 +139,12 @@ impl RuntimeBuilder {
     /// Adds text to the system prompt of every conversation.
     pub fn instructions(mut self, instructions: impl Into<String>) -> Self {
         self.definitions.instructions = Some(instructions.into());
+        self
+    }
+
+    /// Sets how often a failed model request is asked again; 5 attempts unless set.
+    pub const fn retry(mut self, policy: RetryPolicy) -> Self {
+        self.definitions.retry = policy;
         self
     }
 

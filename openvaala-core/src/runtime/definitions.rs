@@ -8,6 +8,7 @@ use openvaala_executor::tool::Tool;
 use openvaala_protocol::conversation::ModelRef;
 use openvaala_protocol::id::ExecutorId;
 
+use crate::agent::{Limits, RetryPolicy};
 use crate::error::RuntimeError;
 use crate::model::ModelProvider;
 
@@ -29,6 +30,8 @@ pub struct Definitions {
     pub instructions: Option<String>,
     /// How many model responses a turn may take; 500 unless set.
     pub step_limit: u32,
+    /// How often a failed model request is asked again.
+    pub retry: RetryPolicy,
 }
 
 impl Default for Definitions {
@@ -44,11 +47,20 @@ impl Default for Definitions {
             tools: Vec::new(),
             instructions: None,
             step_limit: STEP_LIMIT,
+            retry: RetryPolicy::default(),
         }
     }
 }
 
 impl Definitions {
+    /// How far a turn goes.
+    pub(crate) const fn limits(&self) -> Limits {
+        Limits {
+            steps: self.step_limit,
+            retry: self.retry,
+        }
+    }
+
     /// Finds a provider by name.
     pub(crate) fn provider(&self, name: &str) -> Result<&Arc<dyn ModelProvider>, RuntimeError> {
         self.providers

@@ -93,7 +93,7 @@ pub(super) async fn create(
     let setup = SessionSetup {
         state: root,
         history: Vec::new(),
-        step_limit: definitions.step_limit,
+        limits: definitions.limits(),
     };
     Ok(ConversationStart {
         state,
@@ -116,7 +116,7 @@ pub(super) async fn open(
 ) -> Result<ConversationStart, RuntimeError> {
     let (state, states) = query::existing(&deps.log, id).await?;
     let fingerprint = deps.log.fingerprint(&metadata_key(id)?).await?;
-    let step_limit = deps.definitions.borrow().step_limit;
+    let limits = deps.definitions.borrow().limits();
     let mut sessions = Vec::with_capacity(states.sessions.len());
     let mut last_items = Vec::new();
     for session in states.sessions.values() {
@@ -134,7 +134,7 @@ pub(super) async fn open(
         let setup = SessionSetup {
             state: session.clone(),
             history,
-            step_limit,
+            limits,
         };
         sessions.push(SessionStart {
             setup,

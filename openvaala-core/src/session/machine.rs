@@ -13,7 +13,7 @@ use openvaala_protocol::rpc::params::session::SendMode;
 use openvaala_protocol::usage::Usage;
 
 use super::queue::Queue;
-use crate::agent::{Agent, AgentEvent, Ending, RunningCall, Scribe, Tick};
+use crate::agent::{Agent, AgentEvent, Alarm, Ending, Limits, RunningCall, Scribe, Tick};
 use crate::dao::record::{QueuedInput, SessionState, State, TurnState};
 use crate::journal::Commit;
 
@@ -63,6 +63,7 @@ pub(crate) enum Event {
     Agent(AgentEvent),
     Alarm {
         turn: TurnId,
+        alarm: Alarm,
     },
     /// The state was read from disk: finish what was left unfinished, then go on.
     Recover {
@@ -104,6 +105,7 @@ pub(crate) enum Effect {
     Alarm {
         after: Duration,
         turn: TurnId,
+        alarm: Alarm,
     },
     /// The log did not take a commit: read what it has and begin anew from there.
     Reload {
@@ -116,7 +118,7 @@ pub(crate) enum Effect {
 pub(crate) struct SessionSetup {
     pub(crate) state: SessionState,
     pub(crate) history: Vec<Item>,
-    pub(crate) step_limit: u32,
+    pub(crate) limits: Limits,
 }
 
 /// One session.
@@ -125,7 +127,7 @@ pub(crate) struct SessionMachine {
     pub(super) scribe: Scribe,
     pub(super) state: SessionState,
     pub(super) queue: Queue,
-    pub(super) step_limit: u32,
+    pub(super) limits: Limits,
     turn: Option<ActiveTurn>,
     interrupts: Vec<ReplyId>,
     stopped: bool,
@@ -144,14 +146,14 @@ impl SessionMachine {
         let SessionSetup {
             mut state,
             history,
-            step_limit,
+            limits,
         } = setup;
         let queue = Queue::new(std::mem::take(&mut state.queue), state.held);
         Self {
             scribe: Scribe::new(state.id, history),
             state,
             queue,
-            step_limit,
+            limits,
             turn: None,
             interrupts: Vec::new(),
             stopped: false,
@@ -177,9 +179,9 @@ impl SessionMachine {
         self.turn.as_ref().map(|turn| turn.state.id)
     }
 
-    /// Sets the number of steps after which a turn is ended; counts from the next turn on.
-    pub(crate) fn set_step_limit(&mut self, step_limit: u32) {
-        self.step_limit = step_limit;
+    /// Sets how far a turn goes; counts from the next turn on.
+    pub(crate) fn set_limits(&mut self, limits: Limits) {
+        self.limits = limits;
     }
 
     /// Takes in one event and says what is to be done.
@@ -243,9 +245,9 @@ impl SessionMachine {
                 }
             }
             Event::Agent(event) => self.agent(tick, event),
-            Event::Alarm { turn } => {
+            Event::Alarm { turn, alarm } => {
                 if self.running_turn() == Some(turn) {
-                    self.agent(tick, AgentEvent::GraceOver);
+                    self.agent(tick, AgentEvent::Alarm(alarm));
                 }
             }
             Event::Recover { turns, failure } => self.recover(tick, turns, failure),
@@ -351,7 +353,7 @@ impl SessionMachine {
         };
         self.state.active_turn = Some(id);
         self.scribe.journal.state(State::Turn(state.clone()));
-        let agent = Agent::new(id, self.state.model.clone(), self.step_limit);
+        let agent = Agent::new(id, self.state.model.clone(), self.limits);
         self.turn = Some(ActiveTurn { state, agent });
         self.save(tick);
         self.scribe.journal.then(Effect::Prepare { turn: id });

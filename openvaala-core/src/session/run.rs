@@ -21,7 +21,7 @@ use super::handle::{Command, Reply, SessionHandle};
 use super::machine::{Effect, Event, Refusal, ReplyId, SessionMachine, SessionSetup};
 use super::prepare::{Prepared, prepare};
 use super::tools::{run_tool, store_image};
-use crate::agent::{AgentEvent, RunningCall, Tick, ToolOutcome};
+use crate::agent::{AgentEvent, Alarm, Failure, RunningCall, Tick, ToolOutcome};
 use crate::context::{AssembleOptions, assemble};
 use crate::conversation::{FeedSender, Sent, Upward};
 use crate::dao::mutation::{Writer, Written};
@@ -146,6 +146,7 @@ enum Done {
     },
     Alarm {
         turn: TurnId,
+        alarm: Alarm,
     },
     Reaped,
 }
@@ -302,11 +303,11 @@ impl SessionLoop {
         let Some(state) = states.sessions.get(&self.deps.session).cloned() else {
             return Ok(());
         };
-        let step_limit = self.deps.definitions.borrow().step_limit;
+        let limits = self.deps.definitions.borrow().limits();
         self.machine = SessionMachine::new(SessionSetup {
             state,
             history,
-            step_limit,
+            limits,
         });
         self.broken = None;
         let of_session = |turn: &TurnState| turn.session_id == self.deps.session;
@@ -375,7 +376,7 @@ impl SessionLoop {
                 content: Err(error),
                 ..
             } => self.refuse(reply, error.into()),
-            Done::Alarm { turn } => self.event(Event::Alarm { turn }).await,
+            Done::Alarm { turn, alarm } => self.event(Event::Alarm { turn, alarm }).await,
             Done::Reaped => {}
         }
     }
@@ -390,24 +391,19 @@ impl SessionLoop {
             }
             Some(Err(error)) => {
                 self.model = None;
-                let (kind, status) = (error.kind, error.status);
-                AgentEvent::ModelFailed {
-                    request,
-                    kind,
+                let failure = Failure {
+                    kind: error.kind,
                     message: with_causes(&error),
-                    status,
-                }
+                    status: error.status,
+                    retry_after: error.retry_after,
+                };
+                AgentEvent::ModelFailed { request, failure }
             }
             None => {
                 self.model = None;
                 let message = "the model's answer was cut off before it was complete".to_owned();
-                let kind = ModelErrorKind::Connection;
-                AgentEvent::ModelFailed {
-                    request,
-                    kind,
-                    message,
-                    status: None,
-                }
+                let failure = Failure::new(ModelErrorKind::Connection, message);
+                AgentEvent::ModelFailed { request, failure }
             }
         };
         self.event(Event::Agent(event)).await;
@@ -466,10 +462,10 @@ impl SessionLoop {
                 }
             }
             Effect::AbandonTools => self.abandon_tools(),
-            Effect::Alarm { after, turn } => {
+            Effect::Alarm { after, turn, alarm } => {
                 self.work.spawn(async move {
                     tokio::time::sleep(after).await;
-                    Done::Alarm { turn }
+                    Done::Alarm { turn, alarm }
                 });
             }
             Effect::Reload { message } => {
@@ -516,7 +512,7 @@ impl SessionLoop {
         let deps = Arc::clone(&self.deps);
         let provider = self.machine.model().provider.clone();
         let definitions = Arc::clone(&self.deps.definitions.borrow());
-        self.machine.set_step_limit(definitions.step_limit);
+        self.machine.set_limits(definitions.limits());
         self.work.spawn(async move {
             let result = prepare(&deps, definitions, &provider).await;
             Done::Prepared { turn, result }

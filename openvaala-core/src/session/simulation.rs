@@ -23,7 +23,9 @@ use proptest::prelude::*;
 use uuid::Uuid;
 
 use super::machine::{Effect, Event, ReplyId, SessionMachine, SessionSetup};
-use crate::agent::{AgentEvent, RunningCall, Tick, ToolOutcome};
+use crate::agent::{
+    AgentEvent, Alarm, Failure, Limits, RetryPolicy, RunningCall, Tick, ToolOutcome,
+};
 use crate::dao::record::{SessionState, State, TurnState};
 use crate::journal::Commit;
 use crate::model::{ModelErrorKind, ModelEvent, PartKind, StopReason};
@@ -92,7 +94,7 @@ struct Simulation {
     asking: Option<u64>,
     parts: u32,
     tools: Vec<RunningCall>,
-    alarm: Option<TurnId>,
+    alarm: Option<(TurnId, Alarm)>,
     replies: BTreeMap<ReplyId, ItemId>,
     last_reply: ReplyId,
     acked: BTreeSet<ItemId>,
@@ -211,7 +213,7 @@ impl Simulation {
             }
             Effect::StopTools => {}
             Effect::AbandonTools => self.tools.clear(),
-            Effect::Alarm { turn, .. } => self.alarm = Some(turn),
+            Effect::Alarm { turn, alarm, .. } => self.alarm = Some((turn, alarm)),
             Effect::Reload { message } => self.needs_reload = Some(message),
         }
     }
@@ -341,14 +343,8 @@ impl Simulation {
             }),
             5 => {
                 self.asking = None;
-                let kind = ModelErrorKind::Connection;
-                let message = "reset".to_owned();
-                let failed = AgentEvent::ModelFailed {
-                    request,
-                    kind,
-                    message,
-                    status: None,
-                };
+                let failure = Failure::new(ModelErrorKind::Connection, "reset".to_owned());
+                let failed = AgentEvent::ModelFailed { request, failure };
                 self.event(Event::Agent(failed));
             }
             _ => {
@@ -419,8 +415,8 @@ impl Simulation {
             4 => self.send_again(),
             5 => self.interrupt(),
             6 => {
-                if let Some(turn) = self.alarm.take() {
-                    self.event(Event::Alarm { turn });
+                if let Some((turn, alarm)) = self.alarm.take() {
+                    self.event(Event::Alarm { turn, alarm });
                 }
             }
             7 if detail.is_multiple_of(4) => self.fail_write(),
@@ -468,8 +464,8 @@ impl Simulation {
                 self.model(7);
             } else if !self.tools.is_empty() {
                 self.tool_ends(0);
-            } else if let Some(turn) = self.alarm.take() {
-                self.event(Event::Alarm { turn });
+            } else if let Some((turn, alarm)) = self.alarm.take() {
+                self.event(Event::Alarm { turn, alarm });
             } else {
                 break;
             }
@@ -511,7 +507,10 @@ fn machine(state: SessionState, history: Vec<Item>) -> SessionMachine {
     SessionMachine::new(SessionSetup {
         state,
         history,
-        step_limit: 20,
+        limits: Limits {
+            steps: 20,
+            retry: RetryPolicy::default().with_attempts(3),
+        },
     })
 }
 

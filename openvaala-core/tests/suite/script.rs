@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
 
 use async_trait::async_trait;
 use futures::StreamExt;
@@ -16,7 +17,8 @@ use openvaala_core::protocol::item::{Item, ItemKind};
 use openvaala_core::protocol::rpc::params::session::ItemsOrder;
 use openvaala_core::protocol::usage::Usage;
 use openvaala_core::{
-    ConversationHandle, FeedEvent, ItemsQuery, ModelProvider, Runtime, RuntimeBuilder, Subscription,
+    ConversationHandle, FeedEvent, ItemsQuery, ModelProvider, RetryPolicy, Runtime, RuntimeBuilder,
+    Subscription,
 };
 use tokio::sync::mpsc;
 
@@ -31,6 +33,8 @@ pub(crate) enum Step {
     Stall(&'static str),
     /// Says that, and then the connection breaks.
     Break(&'static str),
+    /// Fails before it has said anything: with that status, and how long to wait in milliseconds.
+    Fail(u16, u64),
     /// Refuses.
     Refuse,
     /// Has a fault.
@@ -84,6 +88,17 @@ impl ModelProvider for Script {
                 let said = stream::iter(text_part(text, false)).map(Ok);
                 said.chain(stream::once(async move { Err(broken()) }))
                     .boxed()
+            }
+            Step::Fail(status, wait) => {
+                let kind = match status {
+                    429 => ModelErrorKind::RateLimited,
+                    500.. => ModelErrorKind::Unavailable,
+                    _ => ModelErrorKind::BadRequest,
+                };
+                let wait = (wait > 0).then(|| Duration::from_millis(wait));
+                return Err(ModelError::new(kind, format!("HTTP {status}"))
+                    .with_status(status)
+                    .with_retry_after(wait));
             }
             Step::Refuse => events(text_part("no", true), finished(StopReason::Refused)),
             Step::Panic => panic!("the script has a fault"),
@@ -151,6 +166,7 @@ pub(crate) fn builder(script: Arc<Script>) -> RuntimeBuilder {
     let environment = std::env::var("PATH").map(|path| vec![("PATH".to_owned(), path)]);
     let options = LocalOptions::new(environment.unwrap_or_default());
     Runtime::builder()
+        .retry(RetryPolicy::default().with_attempts(1))
         .provider("script", script)
         .executor(Arc::new(LocalExecutor::new(options)))
 }

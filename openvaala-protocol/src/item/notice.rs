@@ -178,3 +178,15 @@ pub struct RetryNotice {
     /// When the next one starts.
     pub next_at: Timestamp,
 }
+
+impl RetryNotice {
+    /// A notice that this attempt has failed.
+    #[must_use]
+    pub const fn new(message: String, attempt: u32, next_at: Timestamp) -> Self {
+        Self {
+            message,
+            attempt,
+            next_at,
+        }
+    }
+}

@@ -149,17 +149,21 @@ fn visible(c: char) -> char {
 /// Keys whose values are no secrets.
 const HARMLESS: &[&str] = &[
     "allow",
+    "attempts",
     "api_key_env",
     "base_url",
     "default_model",
     "effort",
     "environment",
+    "first_wait_ms",
     "headers",
     "idle_exit_seconds",
     "idle_timeout_seconds",
     "listen",
+    "longest_wait_seconds",
     "model",
     "provider",
+    "retry",
     "step_limit",
     "type",
 ];

@@ -8,8 +8,12 @@ use std::path::{Path, PathBuf};
 
 use serde::de::DeserializeOwned;
 
+use openvaala_core::RetryPolicy;
+
 use super::fault::{ConfigError, ConfigFault};
-use super::schema::{MainFile, OpenAiChatFile, ProviderHead, ProviderType, check_key};
+use super::schema::{
+    MainFile, OpenAiChatFile, ProviderHead, ProviderType, RetrySection, check_key,
+};
 use super::{Config, DEMO, Key, ModelChoice, ProviderConfig, ProviderKind};
 use crate::environment::Environment;
 
@@ -82,10 +86,25 @@ fn config(
         }),
         environment_allow: main.environment.allow,
         step_limit: main.step_limit.map(|limit| limit.0),
+        retry: retry(&main.retry),
         idle_exit: main.idle_exit_seconds.map(|seconds| seconds.0),
         providers,
         warnings,
     }
+}
+
+fn retry(section: &RetrySection) -> RetryPolicy {
+    let mut policy = RetryPolicy::default();
+    if let Some(attempts) = section.attempts {
+        policy = policy.with_attempts(attempts.0);
+    }
+    if let Some(wait) = section.first_wait_ms {
+        policy = policy.with_first_wait(wait.0);
+    }
+    if let Some(wait) = section.longest_wait_seconds {
+        policy = policy.with_longest_wait(wait.0);
+    }
+    policy
 }
 
 /// The files of the providers, by name; what is no YAML file or hidden is passed over.

@@ -14,6 +14,7 @@ use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use openvaala_core::RetryPolicy;
 use openvaala_core::dialect::http::Secret;
 use openvaala_protocol::conversation::ModelRef;
 
@@ -97,6 +98,8 @@ pub struct Config {
     pub environment_allow: Vec<String>,
     /// How many model responses a turn may take; `None` means the runtime's own limit.
     pub step_limit: Option<u32>,
+    /// How often a failed model request is asked again.
+    pub retry: RetryPolicy,
     /// How long a server that a client started stays without work; `None` means 30 minutes.
     pub idle_exit: Option<Duration>,
     /// The providers by name.

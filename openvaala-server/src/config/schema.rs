@@ -32,6 +32,7 @@ pub(super) struct MainFile {
     pub(super) environment: EnvironmentSection,
     #[serde(default, deserialize_with = "given")]
     pub(super) step_limit: Option<StepLimit>,
+    pub(super) retry: RetrySection,
     #[serde(default, deserialize_with = "given")]
     pub(super) idle_exit_seconds: Option<Seconds>,
 }
@@ -55,6 +56,22 @@ pub(super) struct DefaultModel {
 #[serde(default, deny_unknown_fields, expecting = "`allow: [NAME, …]`")]
 pub(super) struct EnvironmentSection {
     pub(super) allow: Vec<String>,
+}
+
+/// `retry` in `openvaala.yaml`.
+#[derive(Debug, Default, Deserialize)]
+#[serde(
+    default,
+    deny_unknown_fields,
+    expecting = "`attempts`, `first_wait_ms` or `longest_wait_seconds`, each with a number"
+)]
+pub(super) struct RetrySection {
+    #[serde(default, deserialize_with = "given")]
+    pub(super) attempts: Option<Attempts>,
+    #[serde(default, deserialize_with = "given")]
+    pub(super) first_wait_ms: Option<Millis>,
+    #[serde(default, deserialize_with = "given")]
+    pub(super) longest_wait_seconds: Option<Seconds>,
 }
 
 /// The kind of a provider file; everything else in it is left for later.
@@ -260,6 +277,41 @@ impl<'de> Deserialize<'de> for Seconds {
                 ))
             }
         })
+    }
+}
+
+/// A time in whole milliseconds, at most one minute.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Millis(pub(super) Duration);
+
+impl<'de> Deserialize<'de> for Millis {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        from_number(deserializer, "a number of milliseconds", |millis| {
+            if (1..=60_000).contains(&millis) {
+                Ok(Self(Duration::from_millis(millis)))
+            } else {
+                Err(format!(
+                    "{millis} is out of range: expected 1 to 60000 milliseconds"
+                ))
+            }
+        })
+    }
+}
+
+/// How many times a model request is sent at most.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Attempts(pub(super) u32);
+
+impl<'de> Deserialize<'de> for Attempts {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        from_number(
+            deserializer,
+            "a number of attempts",
+            |attempts| match u32::try_from(attempts) {
+                Ok(attempts @ 1..=100) => Ok(Self(attempts)),
+                _ => Err(format!("{attempts} is out of range: expected 1 to 100")),
+            },
+        )
     }
 }
 
