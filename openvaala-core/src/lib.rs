@@ -61,9 +61,9 @@ pub use self::conversation::{
     BlobPiece, BlobQuery, ConversationHandle, Details, FeedEvent, Input, ItemsPage, ItemsQuery,
     Sent, Subscription,
 };
+pub use self::dao::list::{ConversationFilter, ConversationPage, ListConversations};
 pub use self::error::RuntimeError;
 pub use self::model::ModelProvider;
 pub use self::runtime::{
-    ConversationPage, Definitions, ListConversations, NewConversation, Progress, ReindexReport,
-    Runtime, RuntimeBuilder, RuntimeStatus,
+    Definitions, NewConversation, Progress, ReindexReport, Runtime, RuntimeBuilder, RuntimeStatus,
 };

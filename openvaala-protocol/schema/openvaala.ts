@@ -163,8 +163,10 @@ export type Conversation = {
 export type ConversationCreateParams = {
   /** Where its tools run; empty means the local executor in the server's own working directory. */
   executors?: Array<WorkLocation>,
-  /** The model to ask; `null` means the configured default. */
-  model?: ModelRef | null, };
+  /** The model to ask; `null` means that of its agent, or else the configured default. */
+  model?: ModelRef | null,
+  /** The name of the agent that works in it; `null` means the default one. */
+  agent?: string | null, };
 
 /** Result of `conversation/create`. */
 export type ConversationCreateResult = {
@@ -209,12 +211,23 @@ export type ConversationGetResult = {
  */
 export type ConversationId = string;
 
-/** Parameters of `conversation/list`. */
+/** Parameters of `conversation/list`.
+ *
+ * A conversation must pass all filters that are given; they must stay the same from page to page.
+ */
 export type ConversationListParams = {
   /** Where the last page ended; `null` begins with the last used. */
   cursor?: string | null,
   /** How many to give: 1 to 1,000, default 50. */
-  limit?: number | null, };
+  limit?: number | null,
+  /** Only conversations with this status. */
+  status?: ConversationStatus | null,
+  /** Only conversations that work in this directory itself, on any executor; written as their `executors` have it. */
+  root?: string | null,
+  /** Only conversations whose title has this text, in any mixture of upper and lower case. */
+  search?: string | null,
+  /** Only conversations in which something was said or done at this time or later. */
+  updated_since?: Timestamp | null, };
 
 /** Result of `conversation/list`. */
 export type ConversationListResult = {
@@ -737,7 +750,12 @@ export type SessionSendParams = {
   /** Text and images; at least one piece. */
   content: Array<Content>,
   /** What to do if a turn runs. */
-  mode?: SendMode, };
+  mode?: SendMode,
+  /** A JSON Schema that the final answer of the turn shall follow; a JSON object.
+   *
+   * It counts for the turn that this input starts; an input that a running turn reads does not change that turn's.
+   */
+  output_schema?: Record<string, unknown> | null, };
 
 /** Result of `session/send`: the input is on disk. */
 export type SessionSendResult = {

@@ -42,7 +42,7 @@ async fn create(server: &Running, client: &Client) -> ConversationId {
     }];
     let params = CreateParams {
         executors,
-        model: None,
+        ..CreateParams::default()
     };
     client
         .call::<ConversationCreate>(params)
@@ -59,6 +59,7 @@ fn input(conversation_id: ConversationId, text: &str) -> SendParams {
         item_id: ItemId::from_uuid(Uuid::now_v7()),
         content: vec![Content::text(text)],
         mode: SendMode::Queue,
+        output_schema: None,
     }
 }
 

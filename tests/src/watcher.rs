@@ -72,7 +72,7 @@ impl Watcher {
             .client
             .call::<method::ConversationCreate>(CreateParams {
                 executors,
-                model: None,
+                ..CreateParams::default()
             })
             .await
             .unwrap_or_else(|error| panic!("cannot create a conversation: {error}"));
@@ -131,6 +131,7 @@ impl Watcher {
             item_id,
             content,
             mode,
+            output_schema: None,
         };
         self.client.call::<method::SessionSend>(params).await?;
         self.journal.accept(conversation_id, item_id);

@@ -5,6 +5,7 @@
 
 pub(crate) mod blob;
 pub(crate) mod index;
+pub(crate) mod list;
 pub(crate) mod mutation;
 pub(crate) mod query;
 pub(crate) mod record;

@@ -8,21 +8,19 @@ mod run;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use openvaala_protocol::conversation::{Conversation, ModelRef, WorkLocation};
+use openvaala_protocol::conversation::{ModelRef, WorkLocation};
 use openvaala_protocol::id::{ConversationId, ExecutorId};
-use openvaala_storage::{ListOptions, LogStorage, Order, SortBy};
+use openvaala_storage::LogStorage;
 use tokio::sync::{mpsc, oneshot, watch};
 
 pub use self::builder::RuntimeBuilder;
 pub use self::definitions::Definitions;
 use self::run::Command;
 use crate::conversation::ConversationHandle;
-use crate::dao::index::{CONVERSATION, Index, Row};
+use crate::dao::index::Index;
+use crate::dao::list::{ConversationPage, ListConversations, list};
 use crate::dao::reindex::{Extent, reindex};
 use crate::error::RuntimeError;
-
-/// The most conversations that one page of a list may have.
-const MAX_PAGE: usize = 1_000;
 
 /// Owns conversations; clones are the same runtime.
 ///
@@ -64,34 +62,6 @@ impl NewConversation {
             None,
         )
     }
-}
-
-/// Which page of the list of conversations to read.
-#[derive(Clone, Debug)]
-pub struct ListConversations {
-    /// Where the last page ended; `None` begins with the last used.
-    pub cursor: Option<String>,
-    /// How many: 1 to 1,000.
-    pub limit: usize,
-}
-
-impl Default for ListConversations {
-    fn default() -> Self {
-        Self {
-            cursor: None,
-            limit: 50,
-        }
-    }
-}
-
-/// A page of the list of conversations.
-#[derive(Clone, Debug, PartialEq)]
-#[non_exhaustive]
-pub struct ConversationPage {
-    /// The conversations, the last used first.
-    pub conversations: Vec<Conversation>,
-    /// Where the next page begins; `None` at the end.
-    pub next: Option<String>,
 }
 
 /// How far a reindex has come.
@@ -157,21 +127,10 @@ impl Runtime {
     /// Lists conversations, the last used first. Empty ones that are still in memory are not listed.
     ///
     /// # Errors
-    /// The storage's error if the index cannot be read.
+    /// [`RuntimeError::InvalidInput`] for a cursor that no page gave, or the storage's error if the index cannot be read.
     pub async fn list(&self, options: ListConversations) -> Result<ConversationPage, RuntimeError> {
         self.index.flush().await;
-        let options = ListOptions::default()
-            .sort(SortBy::UpdatedAt)
-            .order(Order::Descending)
-            .cursor(options.cursor)
-            .limit(options.limit.clamp(1, MAX_PAGE));
-        let page = self.index.records.list(CONVERSATION, options).await?;
-        let rows = page.records.iter().filter_map(Row::parse);
-        let conversations = rows.map(|row| row.conversation).collect();
-        Ok(ConversationPage {
-            conversations,
-            next: page.next,
-        })
+        list(&*self.index.records, options).await
     }
 
     /// Makes the index anew from the log; tells how far it is through `progress`, which may lose figures if full.

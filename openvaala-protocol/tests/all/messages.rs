@@ -21,9 +21,12 @@ const REQUESTS: &[(&str, &str)] = &[
     ("server/reindex", "{}"),
     (
         "conversation/create",
-        r#"{"executors":[{"executor":"local","root":"/w"}],"model":{"provider":"p","model":"m","effort":"high"}}"#,
+        r#"{"executors":[{"executor":"local","root":"/w"}],"model":{"provider":"p","model":"m","effort":"high"},"agent":"reviewer"}"#,
     ),
-    ("conversation/list", r#"{"cursor":"c","limit":10}"#),
+    (
+        "conversation/list",
+        r#"{"cursor":"c","limit":10,"status":"running","root":"/w","search":"plane","updated_since":"2026-12-02T04:22:41.123Z"}"#,
+    ),
     (
         "conversation/get",
         r#"{"conversation_id":"0192d3f5-8c1e-7a5b-9c2d-3e4f5a6b7c8d"}"#,
@@ -38,7 +41,7 @@ const REQUESTS: &[(&str, &str)] = &[
     ),
     (
         "session/send",
-        r#"{"conversation_id":"0192d3f5-8c1e-7a5b-9c2d-3e4f5a6b7c8d","session_id":"0192d3f5-8c1e-7a5b-9c2d-000000000001","item_id":"0192d3f5-8c1e-7a5b-9c2d-000000000002","content":[{"type":"text","text":"look"},{"type":"image","media_type":"image/png","data":{"base64":"aGk="}},{"type":"image","media_type":"image/png","data":{"blob":{"id":"0192d3f5-8c1e-7a5b-9c2d-000000000003","first":1,"last":2,"bytes":70000}}}],"mode":"steer"}"#,
+        r#"{"conversation_id":"0192d3f5-8c1e-7a5b-9c2d-3e4f5a6b7c8d","session_id":"0192d3f5-8c1e-7a5b-9c2d-000000000001","item_id":"0192d3f5-8c1e-7a5b-9c2d-000000000002","content":[{"type":"text","text":"look"},{"type":"image","media_type":"image/png","data":{"base64":"aGk="}},{"type":"image","media_type":"image/png","data":{"blob":{"id":"0192d3f5-8c1e-7a5b-9c2d-000000000003","first":1,"last":2,"bytes":70000}}}],"mode":"steer","output_schema":{"type":"object","z":1,"a":12345678901234567890123}}"#,
     ),
     (
         "session/interrupt",

@@ -1,6 +1,6 @@
 //! `conversation/…`, except for subscriptions, which belong to a connection.
 
-use openvaala_core::{ListConversations, NewConversation};
+use openvaala_core::{ConversationFilter, ListConversations, NewConversation};
 use openvaala_protocol::conversation::WorkLocation;
 use openvaala_protocol::id::ExecutorId;
 use openvaala_protocol::rpc::params::conversation::{
@@ -23,6 +23,7 @@ pub(crate) async fn create(
     let CreateParams {
         mut executors,
         model,
+        ..
     } = params;
     if executors.is_empty() {
         let root = context.facts.working_dir.to_string_lossy().into_owned();
@@ -56,6 +57,12 @@ pub(crate) async fn list(context: &Context, params: ListParams) -> Result<ListRe
     let options = ListConversations {
         cursor: params.cursor,
         limit,
+        filter: ConversationFilter {
+            status: params.status,
+            root: params.root,
+            search: params.search,
+            updated_since: params.updated_since,
+        },
     };
     let page = context
         .runtime

@@ -2,9 +2,12 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::conversation::{Conversation, ModelRef, Session, Turn, WorkLocation};
+use crate::conversation::{
+    Conversation, ConversationStatus, ModelRef, Session, Turn, WorkLocation,
+};
 use crate::event::{Entry, Live, PartialItem, ResumeCursor, Snapshot};
 use crate::id::ConversationId;
+use crate::time::Timestamp;
 
 /// Parameters of `conversation/create`.
 #[derive(Clone, Debug, Default, Deserialize, Eq, PartialEq, Serialize)]
@@ -19,8 +22,10 @@ pub struct CreateParams {
     /// Where its tools run; empty means the local executor in the server's own working directory.
     #[cfg_attr(feature = "schema", ts(as = "Option<_>", optional))]
     pub executors: Vec<WorkLocation>,
-    /// The model to ask; `None` means the configured default.
+    /// The model to ask; `None` means that of its agent, or else the configured default.
     pub model: Option<ModelRef>,
+    /// The name of the agent that works in it; `None` means the default one.
+    pub agent: Option<String>,
 }
 
 /// Result of `conversation/create`.
@@ -39,6 +44,8 @@ pub struct CreateResult {
 }
 
 /// Parameters of `conversation/list`.
+///
+/// A conversation must pass all filters that are given; they must stay the same from page to page.
 #[derive(Clone, Debug, Default, Deserialize, Eq, PartialEq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema, ts_rs::TS))]
 #[cfg_attr(
@@ -52,6 +59,14 @@ pub struct ListParams {
     pub cursor: Option<String>,
     /// How many to give: 1 to 1,000, default 50.
     pub limit: Option<u32>,
+    /// Only conversations with this status.
+    pub status: Option<ConversationStatus>,
+    /// Only conversations that work in this directory itself, on any executor; written as their `executors` have it.
+    pub root: Option<String>,
+    /// Only conversations whose title has this text, in any mixture of upper and lower case.
+    pub search: Option<String>,
+    /// Only conversations in which something was said or done at this time or later.
+    pub updated_since: Option<Timestamp>,
 }
 
 /// Result of `conversation/list`.

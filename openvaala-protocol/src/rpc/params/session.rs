@@ -1,13 +1,14 @@
 //! `session/…`.
 
 use serde::{Deserialize, Serialize};
+use serde_json::value::RawValue;
 
 use crate::content::{BlobRef, Content};
 use crate::event::Entry;
 use crate::id::{ConversationId, ItemId, SessionId, TurnId};
 
 /// Parameters of `session/send`.
-#[derive(Clone, Debug, Deserialize, Eq, PartialEq, Serialize)]
+#[derive(Clone, Debug, Deserialize, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema, ts_rs::TS))]
 #[cfg_attr(
     feature = "schema",
@@ -29,6 +30,16 @@ pub struct SendParams {
     #[serde(default)]
     #[cfg_attr(feature = "schema", ts(as = "Option<_>", optional))]
     pub mode: SendMode,
+    /// A JSON Schema that the final answer of the turn shall follow; a JSON object.
+    ///
+    /// It counts for the turn that this input starts; an input that a running turn reads does not change that turn's.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(
+        feature = "schema",
+        schemars(with = "Option<serde_json::Map<String, serde_json::Value>>"),
+        ts(type = "Record<string, unknown> | null", optional)
+    )]
+    pub output_schema: Option<Box<RawValue>>,
 }
 
 /// What to do with an input if a turn runs.
