@@ -54,6 +54,25 @@ pub enum RuntimeError {
         /// Those that there are.
         known: Vec<ExecutorId>,
     },
+    /// No agent of that name is configured.
+    #[error("there is no agent {name:?}; there are: {}", or_none(known))]
+    UnknownAgent {
+        /// The name as it was given.
+        name: String,
+        /// Those that there are.
+        known: Vec<String>,
+    },
+    /// An agent is to have a tool that there is not.
+    #[error(
+        "the agent is to have the tool {name:?}, which there is not; there are: {}",
+        or_none(known)
+    )]
+    UnknownTool {
+        /// The name as it was given.
+        name: String,
+        /// Those that there are.
+        known: Vec<String>,
+    },
     /// Too much waits already.
     #[error("too many requests wait for this conversation: try again a little later")]
     Overloaded,
@@ -86,6 +105,14 @@ pub enum RuntimeError {
     /// The runtime or this conversation has stopped.
     #[error("the runtime has stopped")]
     Stopped,
+}
+
+fn or_none(names: &[String]) -> String {
+    if names.is_empty() {
+        "none".to_owned()
+    } else {
+        names.join(", ")
+    }
 }
 
 fn list(ids: &[ExecutorId]) -> String {

@@ -65,5 +65,6 @@ pub use self::dao::list::{ConversationFilter, ConversationPage, ListConversation
 pub use self::error::RuntimeError;
 pub use self::model::ModelProvider;
 pub use self::runtime::{
-    Definitions, NewConversation, Progress, ReindexReport, Runtime, RuntimeBuilder, RuntimeStatus,
+    AgentDefinition, Definitions, NewConversation, Progress, ReindexReport, Runtime,
+    RuntimeBuilder, RuntimeStatus,
 };

@@ -7,6 +7,7 @@
 )]
 
 mod suite {
+    pub(crate) mod agents;
     pub(crate) mod conversations;
     pub(crate) mod interrupting;
     pub(crate) mod recovery;

@@ -71,6 +71,9 @@ pub struct Session {
     pub conversation_id: ConversationId,
     /// The session that started it; `None` for the root.
     pub parent: Option<SessionId>,
+    /// The agent that works in it; `None` for the default one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub agent: Option<String>,
     /// The model that its next turn asks.
     pub model: ModelRef,
     /// Whether it runs a turn.

@@ -90,7 +90,28 @@ fn in_order(items: &[Item]) -> Vec<&Item> {
         .filter(|item| seen.insert(item.head().id))
         .collect();
     items.sort_by_key(|item| item.head().pos);
+    instructions_first(&mut items);
     items
+}
+
+/// Puts the instructions that a turn begins with before the message that started it.
+///
+/// They are written after it, since the folders are opened only once the turn is on disk.
+fn instructions_first(items: &mut [&Item]) {
+    let mut at = 0;
+    while at < items.len() {
+        let message = items[at].head();
+        let of_turn = |item: &&&Item| {
+            let head = item.head();
+            head.kind == ItemKind::Instructions && head.turn == message.turn
+        };
+        let starts_turn = message.kind == ItemKind::UserMessage && message.turn.is_some();
+        let count = items[at + 1..].iter().take_while(of_turn).count();
+        if starts_turn {
+            items[at..=at + count].rotate_left(1);
+        }
+        at += count + 1;
+    }
 }
 
 /// The summary that stands for most. None stands for anything that came after it, whatever it says.

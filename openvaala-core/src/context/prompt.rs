@@ -29,8 +29,10 @@ You are an agent. You work for the user with the tools that you are given, in th
 #[derive(Clone, Copy, Debug)]
 #[non_exhaustive]
 pub struct PromptInput<'a> {
-    /// What this agent is told beyond what every agent is told.
+    /// What every agent of this runtime is told.
     pub instructions: Option<&'a str>,
+    /// What this agent is told.
+    pub agent: Option<&'a str>,
     /// Where its tools run.
     pub workspaces: &'a [Arc<dyn Workspace>],
     /// The time, of which only the day is told: a prompt that changes with every turn would never be cached.
@@ -43,6 +45,7 @@ impl<'a> PromptInput<'a> {
     pub const fn new(workspaces: &'a [Arc<dyn Workspace>], now: Timestamp) -> Self {
         Self {
             instructions: None,
+            agent: None,
             workspaces,
             now,
         }
@@ -53,13 +56,14 @@ impl<'a> PromptInput<'a> {
 #[must_use]
 pub fn system_prompt(input: PromptInput<'_>) -> String {
     let mut prompt = BASE.to_owned();
-    if let Some(instructions) = input
-        .instructions
+    let given = [input.instructions, input.agent].into_iter().flatten();
+    let given: Vec<&str> = given
         .map(str::trim)
         .filter(|text| !text.is_empty())
-    {
+        .collect();
+    if !given.is_empty() {
         prompt.push_str("\n# Instructions\n");
-        prompt.push_str(instructions);
+        prompt.push_str(&given.join("\n\n"));
         prompt.push('\n');
     }
     prompt.push_str("\n# Environment\n");

@@ -17,6 +17,7 @@ use super::run::Command;
 use crate::dao::{blob, query};
 use crate::environment::{IdSource, RandomIds};
 use crate::error::RuntimeError;
+use crate::model::OutputSchema;
 
 /// The most that one page of items may have.
 const MAX_PAGE: usize = 1_000;
@@ -50,6 +51,8 @@ pub struct Input {
     pub content: Vec<Content>,
     /// What to do if a turn runs; queued by default.
     pub mode: SendMode,
+    /// A JSON Schema that the last answer of the turn that it starts shall follow; `None` for free text.
+    pub output_schema: Option<OutputSchema>,
 }
 
 impl Input {
@@ -69,6 +72,7 @@ impl Input {
             item_id,
             content,
             mode: SendMode::Queue,
+            output_schema: None,
         }
     }
 
@@ -76,6 +80,13 @@ impl Input {
     #[must_use]
     pub const fn to_session(mut self, session_id: Option<SessionId>) -> Self {
         self.session_id = session_id;
+        self
+    }
+
+    /// The same with a JSON Schema for the answer.
+    #[must_use]
+    pub fn with_output_schema(mut self, schema: Option<OutputSchema>) -> Self {
+        self.output_schema = schema;
         self
     }
 
@@ -187,17 +198,9 @@ impl ConversationHandle {
         check(&input.content)?;
         let (reply, wait) = oneshot::channel();
         let session = input.session_id.unwrap_or(self.root);
-        let Input {
-            item_id,
-            content,
-            mode,
-            ..
-        } = input;
         self.command(Command::Send {
             session,
-            item_id,
-            content,
-            mode,
+            input,
             reply,
         })?;
         wait.await.map_err(|_| RuntimeError::Stopped)?

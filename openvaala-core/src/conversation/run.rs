@@ -5,16 +5,14 @@ use std::sync::Arc;
 
 use futures::future::join_all;
 use openvaala_executor::Workspace;
-use openvaala_protocol::content::Content;
-use openvaala_protocol::id::{ConversationId, ItemId, SessionId, TurnId};
-use openvaala_protocol::rpc::params::session::SendMode;
+use openvaala_protocol::id::{ConversationId, SessionId, TurnId};
 use openvaala_storage::{Error, Fingerprint, LogStorage};
 use tokio::sync::{mpsc, oneshot, watch};
 use tokio::task::JoinSet;
 
 use super::cursor::Position;
 use super::feed::{FeedSender, feed};
-use super::handle::{ConversationHandle, Sent};
+use super::handle::{ConversationHandle, Input, Sent};
 use super::machine::{ConversationMachine, Effect, Event, WaitId};
 use super::workspaces;
 use crate::dao::index::{Index, Row};
@@ -73,9 +71,7 @@ type Reply<T> = oneshot::Sender<Result<T, RuntimeError>>;
 pub(crate) enum Command {
     Send {
         session: SessionId,
-        item_id: ItemId,
-        content: Vec<Content>,
-        mode: SendMode,
+        input: Input,
         reply: Reply<Sent>,
     },
     Interrupt {
@@ -167,9 +163,7 @@ struct ConversationLoop {
 enum Wait {
     Send {
         session: SessionId,
-        item_id: ItemId,
-        content: Vec<Content>,
-        mode: SendMode,
+        input: Input,
         reply: Reply<Sent>,
     },
     Promote(Promote),
@@ -247,21 +241,17 @@ impl ConversationLoop {
         match command {
             Command::Send {
                 session,
-                item_id,
-                content,
-                mode,
+                input,
                 reply,
             } => {
                 if !self.sessions.contains_key(&session) {
                     let _ = reply.send(Err(self.no_session(session)));
                     return;
                 }
-                let shown = content.clone();
+                let shown = input.content.clone();
                 let wait = self.wait(Wait::Send {
                     session,
-                    item_id,
-                    content,
-                    mode,
+                    input,
                     reply,
                 });
                 self.event(Event::Send {
@@ -401,16 +391,14 @@ impl ConversationLoop {
             Effect::Forward { wait } => {
                 let Some(Wait::Send {
                     session,
-                    item_id,
-                    content,
-                    mode,
+                    input,
                     reply,
                 }) = self.waits.remove(&wait)
                 else {
                     return;
                 };
                 match self.sessions.get(&session) {
-                    Some(handle) => handle.send(item_id, content, mode, reply),
+                    Some(handle) => handle.send(input, reply),
                     None => drop(reply.send(Err(self.no_session(session)))),
                 }
             }

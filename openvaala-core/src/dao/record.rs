@@ -15,6 +15,8 @@ use openvaala_protocol::usage::Usage;
 use serde::{Deserialize, Serialize};
 use serde_json::value::{RawValue, to_raw_value};
 
+use crate::model::OutputSchema;
+
 /// The number of the format that this version writes.
 pub(crate) const FORMAT: u32 = 1;
 
@@ -43,6 +45,9 @@ pub(crate) struct SessionState {
     pub(crate) id: SessionId,
     pub(crate) conversation_id: ConversationId,
     pub(crate) parent: Option<SessionId>,
+    /// The agent that works in it; `None` is the default one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) agent: Option<String>,
     pub(crate) model: ModelRef,
     pub(crate) active_turn: Option<TurnId>,
     pub(crate) queue: Vec<QueuedInput>,
@@ -58,6 +63,8 @@ pub(crate) struct QueuedInput {
     pub(crate) item_id: ItemId,
     pub(crate) content: Vec<Content>,
     pub(crate) steer: bool,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) output_schema: Option<OutputSchema>,
     pub(crate) queued_at: Timestamp,
 }
 
@@ -69,6 +76,9 @@ pub(crate) struct TurnState {
     pub(crate) status: TurnStatus,
     pub(crate) failure: Option<TurnFailure>,
     pub(crate) inputs: Vec<ItemId>,
+    /// What its last answer shall follow.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) output_schema: Option<OutputSchema>,
     pub(crate) model: ModelRef,
     pub(crate) executors: Vec<WorkLocation>,
     pub(crate) steps: u32,
@@ -220,6 +230,7 @@ impl SessionState {
             id: self.id,
             conversation_id: self.conversation_id,
             parent: self.parent,
+            agent: self.agent.clone(),
             model: self.model.clone(),
             status: if running {
                 SessionStatus::Running

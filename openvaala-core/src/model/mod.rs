@@ -6,4 +6,4 @@ mod request;
 pub use self::provider::{
     ModelError, ModelErrorKind, ModelEvent, ModelProvider, PartKind, StopReason,
 };
-pub use self::request::{AssistantPart, Message, ModelRequest, ToolAnswer};
+pub use self::request::{AssistantPart, Message, ModelRequest, OutputSchema, ToolAnswer};

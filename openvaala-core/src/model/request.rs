@@ -3,6 +3,7 @@
 use openvaala_executor::tool::ToolSpec;
 use openvaala_protocol::content::Content;
 use openvaala_protocol::item::Opaque;
+use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
 /// One question to a model: everything that it shall know.
@@ -22,7 +23,32 @@ pub struct ModelRequest {
     /// The tools that it may ask for, sorted by name.
     pub tools: Vec<ToolSpec>,
     /// JSON Schema that the final answer shall follow; `None` for free text.
-    pub output_schema: Option<Box<RawValue>>,
+    pub output_schema: Option<OutputSchema>,
+}
+
+/// A JSON Schema that an answer shall follow, kept as it was written: the order of its fields is that of the answer's.
+#[derive(Clone, Debug, Deserialize, Serialize)]
+#[serde(transparent)]
+pub struct OutputSchema(Box<RawValue>);
+
+impl OutputSchema {
+    /// Takes a schema; `None` if it is no JSON object.
+    #[must_use]
+    pub fn new(schema: Box<RawValue>) -> Option<Self> {
+        schema.get().starts_with('{').then_some(Self(schema))
+    }
+
+    /// The schema as JSON.
+    #[must_use]
+    pub fn as_raw(&self) -> &RawValue {
+        &self.0
+    }
+}
+
+impl PartialEq for OutputSchema {
+    fn eq(&self, other: &Self) -> bool {
+        self.0.get() == other.0.get()
+    }
 }
 
 /// One message of a request.

@@ -11,7 +11,7 @@ use openvaala_storage::{LogStorage, RecordStorage};
 use tokio::sync::{mpsc, watch};
 
 use super::run::RuntimeLoop;
-use super::{Definitions, Runtime};
+use super::{AgentDefinition, Definitions, Runtime};
 use crate::agent::RetryPolicy;
 use crate::conversation::ConversationDeps;
 use crate::dao::index::Index;
@@ -133,6 +133,12 @@ impl RuntimeBuilder {
     /// Adds a tool that every conversation has.
     pub fn tool(mut self, tool: Arc<dyn Tool>) -> Self {
         self.definitions.tools.push(tool);
+        self
+    }
+
+    /// Adds an agent that conversations may name.
+    pub fn agent(mut self, name: impl Into<String>, agent: AgentDefinition) -> Self {
+        self.definitions.agents.insert(name.into(), agent);
         self
     }
 

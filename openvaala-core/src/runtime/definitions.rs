@@ -26,12 +26,54 @@ pub struct Definitions {
     pub executors: BTreeMap<ExecutorId, Arc<dyn Executor>>,
     /// Tools that belong to no executor; every conversation has them.
     pub tools: Vec<Arc<dyn Tool>>,
+    /// Agents by name; a conversation names the one that works in it.
+    pub agents: BTreeMap<String, AgentDefinition>,
     /// Added to the system prompt of every conversation.
     pub instructions: Option<String>,
     /// How many model responses a turn may take; 500 unless set.
     pub step_limit: u32,
     /// How often a failed model request is asked again.
     pub retry: RetryPolicy,
+}
+
+/// An agent with instructions, a model and tools of its own.
+#[derive(Clone, Debug, Default, Eq, PartialEq)]
+#[non_exhaustive]
+pub struct AgentDefinition {
+    /// What it is for, in a line for people who choose.
+    pub description: Option<String>,
+    /// Added to its system prompt.
+    pub instructions: Option<String>,
+    /// The model of conversations that it begins; `None` means the default one.
+    pub model: Option<ModelRef>,
+    /// How hard that model shall think, in the provider's words; `None` leaves it to `model`.
+    pub effort: Option<String>,
+    /// The names of the tools that it has; `None` means all.
+    pub tools: Option<Vec<String>>,
+}
+
+impl AgentDefinition {
+    /// An agent that is told that.
+    pub fn instructed(instructions: impl Into<String>) -> Self {
+        Self {
+            instructions: Some(instructions.into()),
+            ..Self::default()
+        }
+    }
+
+    /// The same with another model.
+    #[must_use]
+    pub fn with_model(mut self, model: ModelRef) -> Self {
+        self.model = Some(model);
+        self
+    }
+
+    /// The same with these tools only.
+    #[must_use]
+    pub fn with_tools<T: Into<String>>(mut self, tools: impl IntoIterator<Item = T>) -> Self {
+        self.tools = Some(tools.into_iter().map(Into::into).collect());
+        self
+    }
 }
 
 impl Default for Definitions {
@@ -45,6 +87,7 @@ impl Default for Definitions {
             },
             executors: BTreeMap::new(),
             tools: Vec::new(),
+            agents: BTreeMap::new(),
             instructions: None,
             step_limit: STEP_LIMIT,
             retry: RetryPolicy::default(),
@@ -59,6 +102,31 @@ impl Definitions {
             steps: self.step_limit,
             retry: self.retry,
         }
+    }
+
+    /// Finds an agent by name.
+    pub(crate) fn agent(&self, name: &str) -> Result<&AgentDefinition, RuntimeError> {
+        self.agents
+            .get(name)
+            .ok_or_else(|| RuntimeError::UnknownAgent {
+                name: name.to_owned(),
+                known: self.agents.keys().cloned().collect(),
+            })
+    }
+
+    /// The model that a new conversation of that agent asks.
+    pub(crate) fn model_of(&self, agent: Option<&str>) -> Result<ModelRef, RuntimeError> {
+        let Some(agent) = agent.map(|name| self.agent(name)).transpose()? else {
+            return Ok(self.default_model.clone());
+        };
+        let mut model = agent
+            .model
+            .clone()
+            .unwrap_or_else(|| self.default_model.clone());
+        if let Some(effort) = &agent.effort {
+            model.effort = Some(effort.clone());
+        }
+        Ok(model)
     }
 
     /// Finds a provider by name.

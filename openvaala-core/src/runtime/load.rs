@@ -28,9 +28,8 @@ pub(super) async fn create(
     new: NewConversation,
 ) -> Result<ConversationStart, RuntimeError> {
     let definitions = deps.definitions.borrow().clone();
-    let model = new
-        .model
-        .unwrap_or_else(|| definitions.default_model.clone());
+    let of_agent = definitions.model_of(new.agent.as_deref())?;
+    let model = new.model.unwrap_or(of_agent);
     definitions.provider(&model.provider)?;
     let workspaces = open_workspaces(&new.executors, &definitions.executors).await?;
     let executors = new
@@ -59,6 +58,7 @@ pub(super) async fn create(
         id: session,
         conversation_id: id,
         parent: None,
+        agent: new.agent,
         model,
         active_turn: None,
         queue: Vec::new(),

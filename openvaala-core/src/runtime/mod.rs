@@ -14,7 +14,7 @@ use openvaala_storage::LogStorage;
 use tokio::sync::{mpsc, oneshot, watch};
 
 pub use self::builder::RuntimeBuilder;
-pub use self::definitions::Definitions;
+pub use self::definitions::{AgentDefinition, Definitions};
 use self::run::Command;
 use crate::conversation::ConversationHandle;
 use crate::dao::index::Index;
@@ -42,13 +42,26 @@ pub struct NewConversation {
     pub executors: Vec<WorkLocation>,
     /// The model to ask; `None` means the default one.
     pub model: Option<ModelRef>,
+    /// The name of the agent that works in it; `None` means the default one, with all tools.
+    pub agent: Option<String>,
 }
 
 impl NewConversation {
     /// A conversation that works at those locations and asks that model.
     #[must_use]
     pub const fn new(executors: Vec<WorkLocation>, model: Option<ModelRef>) -> Self {
-        Self { executors, model }
+        Self {
+            executors,
+            model,
+            agent: None,
+        }
+    }
+
+    /// The same with an agent of the definitions.
+    #[must_use]
+    pub fn with_agent(mut self, name: impl Into<String>) -> Self {
+        self.agent = Some(name.into());
+        self
     }
 
     /// A conversation that works in a folder of the executor `local`.

@@ -1,11 +1,9 @@
 //! The way to a session's loop.
 
-use openvaala_protocol::content::Content;
-use openvaala_protocol::id::{ItemId, TurnId};
-use openvaala_protocol::rpc::params::session::SendMode;
+use openvaala_protocol::id::TurnId;
 use tokio::sync::{mpsc, oneshot};
 
-use crate::conversation::Sent;
+use crate::conversation::{Input, Sent};
 use crate::error::RuntimeError;
 
 /// The way to a session.
@@ -16,38 +14,16 @@ pub(super) type Reply<T> = oneshot::Sender<Result<T, RuntimeError>>;
 
 #[derive(Debug)]
 pub(super) enum Command {
-    Send {
-        item_id: ItemId,
-        content: Vec<Content>,
-        mode: SendMode,
-        reply: Reply<Sent>,
-    },
-    Interrupt {
-        reply: Reply<Option<TurnId>>,
-    },
-    Settle {
-        done: oneshot::Sender<()>,
-    },
-    Stop {
-        done: oneshot::Sender<()>,
-    },
+    Send { input: Input, reply: Reply<Sent> },
+    Interrupt { reply: Reply<Option<TurnId>> },
+    Settle { done: oneshot::Sender<()> },
+    Stop { done: oneshot::Sender<()> },
 }
 
 impl SessionHandle {
     /// Gives input to the session without waiting; a full inbox is an error.
-    pub(crate) fn send(
-        &self,
-        item_id: ItemId,
-        content: Vec<Content>,
-        mode: SendMode,
-        reply: Reply<Sent>,
-    ) {
-        self.command(Command::Send {
-            item_id,
-            content,
-            mode,
-            reply,
-        });
+    pub(crate) fn send(&self, input: Input, reply: Reply<Sent>) {
+        self.command(Command::Send { input, reply });
     }
 
     pub(crate) fn interrupt(&self, reply: Reply<Option<TurnId>>) {

@@ -1,21 +1,23 @@
 //! The session as a pure machine: which turn runs, which input is next, what is written before what happens.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
 use openvaala_executor::tool::Toolbox;
-use openvaala_protocol::content::Content;
 use openvaala_protocol::conversation::{ModelRef, TurnStatus, WorkLocation};
 use openvaala_protocol::event::Live;
-use openvaala_protocol::id::{ItemId, TurnId};
-use openvaala_protocol::item::{Interruption, InterruptionCause, Item, UserMessage};
+use openvaala_protocol::id::TurnId;
+use openvaala_protocol::item::{Instructions, Interruption, InterruptionCause, Item, UserMessage};
 use openvaala_protocol::rpc::params::session::SendMode;
 use openvaala_protocol::usage::Usage;
 
 use super::queue::Queue;
 use crate::agent::{Agent, AgentEvent, Alarm, Ending, Limits, RunningCall, Scribe, Tick};
+use crate::conversation::Input;
 use crate::dao::record::{QueuedInput, SessionState, State, TurnState};
 use crate::journal::Commit;
+use crate::model::OutputSchema;
 
 /// Names a request that waits for a reply; made by the shell.
 pub(crate) type ReplyId = u64;
@@ -33,9 +35,7 @@ pub(crate) enum Refusal {
 pub(crate) enum Event {
     Send {
         reply: ReplyId,
-        item_id: ItemId,
-        content: Vec<Content>,
-        mode: SendMode,
+        input: Input,
     },
     Interrupt {
         reply: Option<ReplyId>,
@@ -55,6 +55,7 @@ pub(crate) enum Event {
         executors: Vec<WorkLocation>,
         toolbox: Arc<Toolbox>,
         account: Option<String>,
+        instructions: Vec<Instructions>,
     },
     NotPrepared {
         turn: TurnId,
@@ -165,6 +166,16 @@ impl SessionMachine {
         &self.state.model
     }
 
+    /// The agent that works here; `None` is the default one.
+    pub(crate) fn agent_name(&self) -> Option<&str> {
+        self.state.agent.as_deref()
+    }
+
+    /// What the last answer of the running turn shall follow.
+    pub(crate) fn output_schema(&self) -> Option<&OutputSchema> {
+        self.turn.as_ref()?.state.output_schema.as_ref()
+    }
+
     /// All items, by `pos`.
     pub(crate) fn history(&self) -> &[Item] {
         self.scribe.history()
@@ -216,14 +227,7 @@ impl SessionMachine {
 
     fn handle(&mut self, tick: &mut Tick<'_>, event: Event) {
         match event {
-            Event::Send {
-                reply,
-                item_id,
-                content,
-                mode,
-            } => {
-                self.send(tick, reply, item_id, content, mode);
-            }
+            Event::Send { reply, input } => self.send(tick, reply, input),
             Event::Interrupt { reply, cause } => self.interrupt(tick, reply, cause),
             Event::Stop => self.stopped = true,
             Event::Committed { n } => self.scribe.journal.committed(n),
@@ -233,9 +237,11 @@ impl SessionMachine {
                 executors,
                 toolbox,
                 account,
+                instructions,
             } => {
                 if let Some(active) = self.turn.as_mut().filter(|active| active.state.id == turn) {
                     active.state.executors = executors;
+                    self.instruct(tick, turn, instructions);
                     self.agent(tick, AgentEvent::Prepared { toolbox, account });
                 }
             }
@@ -254,14 +260,8 @@ impl SessionMachine {
         }
     }
 
-    fn send(
-        &mut self,
-        tick: &Tick<'_>,
-        reply: ReplyId,
-        item_id: ItemId,
-        content: Vec<Content>,
-        mode: SendMode,
-    ) {
+    fn send(&mut self, tick: &Tick<'_>, reply: ReplyId, input: Input) {
+        let (item_id, mode) = (input.item_id, input.mode);
         if self.broken {
             let refusal = Refusal::NotWritten("an earlier change could not be written".to_owned());
             self.scribe.journal.now(Effect::Refuse { reply, refusal });
@@ -285,7 +285,7 @@ impl SessionMachine {
         }
         let steer = mode == SendMode::Steer && self.turn.is_some();
         self.queue.held = false;
-        self.queue.push(item_id, content, steer, tick.now);
+        self.queue.push(input, steer, tick.now);
         self.save(tick);
         self.scribe.journal.then(Effect::Sent {
             reply,
@@ -343,6 +343,7 @@ impl SessionMachine {
             status: TurnStatus::Running,
             failure: None,
             inputs: vec![input.item_id],
+            output_schema: input.output_schema,
             model: self.state.model.clone(),
             executors: Vec::new(),
             steps: 0,
@@ -357,6 +358,21 @@ impl SessionMachine {
         self.turn = Some(ActiveTurn { state, agent });
         self.save(tick);
         self.scribe.journal.then(Effect::Prepare { turn: id });
+    }
+
+    /// Writes down the instructions that are new or have changed since they were written last.
+    fn instruct(&mut self, tick: &mut Tick<'_>, turn: TurnId, instructions: Vec<Instructions>) {
+        let known: BTreeMap<String, Instructions> = self
+            .history()
+            .iter()
+            .filter_map(|item| item.body::<Instructions>()?.ok())
+            .map(|instructions| (instructions.path.clone(), instructions))
+            .collect();
+        for instructions in instructions {
+            if known.get(&instructions.path) != Some(&instructions) {
+                self.scribe.append(tick, Some(turn), &instructions);
+            }
+        }
     }
 
     fn take_steers(&mut self, tick: &Tick<'_>) {

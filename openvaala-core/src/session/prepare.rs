@@ -1,14 +1,16 @@
 //! What a turn works with: workspaces, tools, prompt.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use openvaala_executor::Workspace;
 use openvaala_executor::tool::{Offer, Toolbox};
 use openvaala_protocol::conversation::WorkLocation;
+use openvaala_protocol::item::Instructions;
 use tokio::sync::oneshot;
 
 use super::run::SessionDeps;
-use crate::context::{PromptInput, system_prompt};
+use crate::context::{PromptInput, read_instructions, system_prompt};
 use crate::conversation::Upward;
 use crate::error::RuntimeError;
 use crate::runtime::Definitions;
@@ -28,7 +30,9 @@ pub(super) async fn prepare(
     deps: &SessionDeps,
     definitions: Arc<Definitions>,
     provider: &str,
-) -> Result<Prepared, RuntimeError> {
+    agent: Option<&str>,
+) -> Result<(Prepared, Vec<Instructions>), RuntimeError> {
+    let agent = agent.map(|name| definitions.agent(name)).transpose()?;
     let account = definitions.provider(provider)?.account().map(str::to_owned);
     let (reply, wait) = oneshot::channel();
     deps.up
@@ -45,11 +49,15 @@ pub(super) async fn prepare(
         let tools = workspace.tools().into_iter();
         offers.extend(tools.map(|tool| Offer::on(executor.clone(), tool)));
     }
+    if let Some(tools) = agent.and_then(|agent| agent.tools.as_deref()) {
+        only(&mut offers, tools)?;
+    }
     let toolbox = Toolbox::new(offers).map_err(|error| RuntimeError::Builder {
         message: error.to_string(),
     })?;
     let prompt = system_prompt(PromptInput {
         instructions: definitions.instructions.as_deref(),
+        agent: agent.and_then(|agent| agent.instructions.as_deref()),
         workspaces: &workspaces,
         now: deps.writer.clock.now(),
     });
@@ -60,11 +68,29 @@ pub(super) async fn prepare(
             root: workspace.root().to_owned(),
         })
         .collect();
-    Ok(Prepared {
+    let instructions = read_instructions(&workspaces).await;
+    let prepared = Prepared {
         toolbox: Arc::new(toolbox),
         prompt,
         locations,
         definitions,
         account,
-    })
+    };
+    Ok((prepared, instructions))
+}
+
+/// Leaves only the tools that an agent shall have.
+fn only(offers: &mut Vec<Offer>, tools: &[String]) -> Result<(), RuntimeError> {
+    let known: BTreeSet<String> = offers
+        .iter()
+        .map(|offer| offer.tool.spec().name.clone())
+        .collect();
+    if let Some(unknown) = tools.iter().find(|name| !known.contains(*name)) {
+        return Err(RuntimeError::UnknownTool {
+            name: unknown.clone(),
+            known: known.into_iter().collect(),
+        });
+    }
+    offers.retain(|offer| tools.contains(&offer.tool.spec().name));
+    Ok(())
 }

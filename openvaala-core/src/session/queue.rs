@@ -1,9 +1,9 @@
 //! The inputs that wait: part of the session's state, so what was accepted survives a restart.
 
-use openvaala_protocol::content::Content;
 use openvaala_protocol::id::ItemId;
 use openvaala_protocol::time::Timestamp;
 
+use crate::conversation::Input;
 use crate::dao::record::QueuedInput;
 
 /// The most inputs that may wait for one session.
@@ -34,17 +34,12 @@ impl Queue {
         self.inputs.len() >= MAX_WAITING
     }
 
-    pub(crate) fn push(
-        &mut self,
-        item_id: ItemId,
-        content: Vec<Content>,
-        steer: bool,
-        now: Timestamp,
-    ) {
+    pub(crate) fn push(&mut self, input: Input, steer: bool, now: Timestamp) {
         self.inputs.push(QueuedInput {
-            item_id,
-            content,
+            item_id: input.item_id,
+            content: input.content,
             steer,
+            output_schema: input.output_schema,
             queued_at: now,
         });
     }

@@ -102,6 +102,7 @@ impl SessionMachine {
             status: TurnStatus::Running,
             failure: None,
             inputs: vec![last.head().id],
+            output_schema: None,
             model: self.state.model.clone(),
             executors: Vec::new(),
             steps: 0,

@@ -7,12 +7,10 @@ use std::time::Duration;
 use futures::StreamExt;
 use futures::stream::BoxStream;
 use openvaala_executor::tool::{Cancel, CancelHandle};
-use openvaala_protocol::content::Content;
 use openvaala_protocol::conversation::Session;
 use openvaala_protocol::event::{Entry, Live};
 use openvaala_protocol::id::{BlobId, ItemId, SessionId, TurnId};
-use openvaala_protocol::item::{InterruptionCause, Item, ItemKind, ToolResultStatus};
-use openvaala_protocol::rpc::params::session::SendMode;
+use openvaala_protocol::item::{Instructions, InterruptionCause, Item, ItemKind, ToolResultStatus};
 use openvaala_storage::{Error, Fingerprint};
 use tokio::sync::{mpsc, oneshot, watch};
 use tokio::task::JoinSet;
@@ -23,7 +21,7 @@ use super::prepare::{Prepared, prepare};
 use super::tools::{run_tool, store_image};
 use crate::agent::{AgentEvent, Alarm, Failure, RunningCall, Tick, ToolOutcome};
 use crate::context::{AssembleOptions, assemble};
-use crate::conversation::{FeedSender, Sent, Upward};
+use crate::conversation::{FeedSender, Input, Sent, Upward};
 use crate::dao::mutation::{Writer, Written};
 use crate::dao::query;
 use crate::dao::record::TurnState;
@@ -136,13 +134,11 @@ enum Done {
     },
     Prepared {
         turn: TurnId,
-        result: Result<Prepared, RuntimeError>,
+        result: Result<(Prepared, Vec<Instructions>), RuntimeError>,
     },
     Intake {
         reply: ReplyId,
-        item_id: ItemId,
-        mode: SendMode,
-        content: Result<Vec<Content>, Error>,
+        input: Result<Input, Error>,
     },
     Alarm {
         turn: TurnId,
@@ -202,18 +198,13 @@ impl SessionLoop {
         self.last_reply += 1;
         let reply_id = self.last_reply;
         match command {
-            Command::Send {
-                item_id,
-                content,
-                mode,
-                reply,
-            } => {
+            Command::Send { input, reply } => {
                 if !self.stopping.is_empty() {
                     let _ = reply.send(Err(RuntimeError::Stopped));
                     return;
                 }
                 self.sends.insert(reply_id, reply);
-                self.intake(reply_id, item_id, content, mode).await;
+                self.intake(reply_id, input).await;
             }
             Command::Interrupt { reply } => {
                 self.interrupts.insert(reply_id, reply);
@@ -235,62 +226,37 @@ impl SessionLoop {
     }
 
     /// Takes an input in; large images are written to the blob stream first.
-    async fn intake(
-        &mut self,
-        reply: ReplyId,
-        item_id: ItemId,
-        content: Vec<Content>,
-        mode: SendMode,
-    ) {
-        if content.iter().all(|piece| piece.as_text().is_some()) {
-            self.send(reply, item_id, content, mode).await;
+    async fn intake(&mut self, reply: ReplyId, mut input: Input) {
+        if input.content.iter().all(|piece| piece.as_text().is_some()) {
+            self.send(reply, input).await;
             return;
         }
         let deps = Arc::clone(&self.deps);
         self.work.spawn(async move {
-            let mut stored = Vec::with_capacity(content.len());
-            for piece in content {
+            let mut stored = Vec::with_capacity(input.content.len());
+            for piece in std::mem::take(&mut input.content) {
                 match store_image(&deps, piece).await {
                     Ok(piece) => stored.push(piece),
                     Err(error) => {
-                        return Done::Intake {
-                            reply,
-                            item_id,
-                            mode,
-                            content: Err(error),
-                        };
+                        let input = Err(error);
+                        return Done::Intake { reply, input };
                     }
                 }
             }
-            Done::Intake {
-                reply,
-                item_id,
-                mode,
-                content: Ok(stored),
-            }
+            input.content = stored;
+            let input = Ok(input);
+            Done::Intake { reply, input }
         });
     }
 
-    async fn send(
-        &mut self,
-        reply: ReplyId,
-        item_id: ItemId,
-        content: Vec<Content>,
-        mode: SendMode,
-    ) {
+    async fn send(&mut self, reply: ReplyId, input: Input) {
         if let Some(failure) = self.broken.clone()
             && let Err(error) = self.reload(failure).await
         {
             self.refuse(reply, RuntimeError::from(error));
             return;
         }
-        self.event(Event::Send {
-            reply,
-            item_id,
-            content,
-            mode,
-        })
-        .await;
+        self.event(Event::Send { reply, input }).await;
     }
 
     /// Begins anew with what the log has, after a commit had failed.
@@ -344,7 +310,7 @@ impl SessionLoop {
             }
             Done::Prepared {
                 turn,
-                result: Ok(prepared),
+                result: Ok((prepared, instructions)),
             } => {
                 let prepared = Arc::new(prepared);
                 let event = Event::Prepared {
@@ -352,6 +318,7 @@ impl SessionLoop {
                     executors: prepared.locations.clone(),
                     toolbox: Arc::clone(&prepared.toolbox),
                     account: prepared.account.clone(),
+                    instructions,
                 };
                 self.prepared = Some(prepared);
                 self.event(event).await;
@@ -365,16 +332,11 @@ impl SessionLoop {
             }
             Done::Intake {
                 reply,
-                item_id,
-                mode,
-                content: Ok(content),
-            } => {
-                self.send(reply, item_id, content, mode).await;
-            }
+                input: Ok(input),
+            } => self.send(reply, input).await,
             Done::Intake {
                 reply,
-                content: Err(error),
-                ..
+                input: Err(error),
             } => self.refuse(reply, error.into()),
             Done::Alarm { turn, alarm } => self.event(Event::Alarm { turn, alarm }).await,
             Done::Reaped => {}
@@ -511,10 +473,11 @@ impl SessionLoop {
         self.cancel = Some((handle, cancel));
         let deps = Arc::clone(&self.deps);
         let provider = self.machine.model().provider.clone();
+        let agent = self.machine.agent_name().map(str::to_owned);
         let definitions = Arc::clone(&self.deps.definitions.borrow());
         self.machine.set_limits(definitions.limits());
         self.work.spawn(async move {
-            let result = prepare(&deps, definitions, &provider).await;
+            let result = prepare(&deps, definitions, &provider, agent.as_deref()).await;
             Done::Prepared { turn, result }
         });
     }
@@ -536,7 +499,7 @@ impl SessionLoop {
             instructions: prepared.prompt.clone(),
             messages,
             tools: prepared.toolbox.specs(),
-            output_schema: None,
+            output_schema: self.machine.output_schema().cloned(),
         };
         let answer = async move {
             let provider = prepared

@@ -26,6 +26,7 @@ use super::machine::{Effect, Event, ReplyId, SessionMachine, SessionSetup};
 use crate::agent::{
     AgentEvent, Alarm, Failure, Limits, RetryPolicy, RunningCall, Tick, ToolOutcome,
 };
+use crate::conversation::Input;
 use crate::dao::record::{SessionState, State, TurnState};
 use crate::journal::Commit;
 use crate::model::{ModelErrorKind, ModelEvent, PartKind, StopReason};
@@ -109,6 +110,7 @@ impl Simulation {
             id: SessionId::from_uuid(Uuid::from_u128(1)),
             conversation_id: ConversationId::from_uuid(Uuid::from_u128(2)),
             parent: None,
+            agent: None,
             model: ModelRef {
                 provider: "p".into(),
                 model: "m".into(),
@@ -226,13 +228,9 @@ impl Simulation {
         self.ids += 1;
         let item_id = ItemId::from_uuid(Uuid::from_u128(self.ids));
         self.replies.insert(self.last_reply, item_id);
-        let (reply, content) = (self.last_reply, vec![Content::text("hello")]);
-        self.event(Event::Send {
-            reply,
-            item_id,
-            content,
-            mode,
-        });
+        let reply = self.last_reply;
+        let input = Input::new(item_id, vec![Content::text("hello")]).with_mode(mode);
+        self.event(Event::Send { reply, input });
     }
 
     fn send_again(&mut self) {
@@ -246,13 +244,9 @@ impl Simulation {
         };
         self.last_reply += 1;
         self.replies.insert(self.last_reply, item_id);
-        let (reply, content) = (self.last_reply, vec![Content::text("hello")]);
-        self.event(Event::Send {
-            reply,
-            item_id,
-            content,
-            mode: SendMode::Queue,
-        });
+        let reply = self.last_reply;
+        let input = Input::new(item_id, vec![Content::text("hello")]);
+        self.event(Event::Send { reply, input });
     }
 
     fn write(&mut self) {
@@ -392,6 +386,7 @@ impl Simulation {
                 executors: Vec::new(),
                 toolbox,
                 account: None,
+                instructions: Vec::new(),
             });
         }
     }

@@ -155,3 +155,11 @@ pub struct Instructions {
     #[cfg_attr(feature = "schema", ts(type = "number"))]
     pub bytes: u64,
 }
+
+impl Instructions {
+    /// The text of that file, which has `bytes` bytes as a whole.
+    #[must_use]
+    pub const fn new(path: String, text: String, bytes: u64) -> Self {
+        Self { path, text, bytes }
+    }
+}

@@ -18,7 +18,10 @@ pub(super) fn body(request: &ModelRequest) -> Result<Vec<u8>, ModelError> {
         messages: messages(request),
         tools: request.tools.iter().map(Tool::new).collect(),
         reasoning_effort: request.effort.as_deref(),
-        response_format: request.output_schema.as_deref().map(ResponseFormat::new),
+        response_format: request
+            .output_schema
+            .as_ref()
+            .map(|schema| ResponseFormat::new(schema.as_raw())),
         stream: true,
         stream_options: StreamOptions {
             include_usage: true,
