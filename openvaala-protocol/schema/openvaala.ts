@@ -664,6 +664,8 @@ export type Session = {
   conversation_id: ConversationId,
   /** The session that started it; `null` for the root. */
   parent: SessionId | null,
+  /** The agent that works in it; `null` for the default one. */
+  agent?: string | null,
   /** The model that its next turn asks. */
   model: ModelRef,
   /** Whether it runs a turn. */

@@ -12,11 +12,11 @@ use openvaala_core::dialect::openai_chat::{OpenAiChat, OpenAiChatOptions};
 use openvaala_core::executor::Executor;
 use openvaala_core::executor::local::{LocalExecutor, LocalOptions};
 use openvaala_core::model::{ModelError, ModelErrorKind, ModelEvent, ModelRequest};
-use openvaala_core::{Definitions, ModelProvider};
+use openvaala_core::{AgentDefinition, Definitions, ModelProvider};
 use openvaala_protocol::conversation::ModelRef;
 use openvaala_protocol::rpc::params::provider::Provider;
 
-use crate::config::{Config, DEMO, Key, ProviderConfig, ProviderKind};
+use crate::config::{AgentConfig, Config, DEMO, Key, ProviderConfig, ProviderKind};
 use crate::environment::Environment;
 use crate::error::ServerError;
 
@@ -47,6 +47,11 @@ pub(crate) fn assemble(
         definitions.step_limit = limit;
     }
     definitions.retry = config.retry;
+    definitions.agents = config
+        .agents
+        .values()
+        .map(|agent| (agent.name.clone(), agent_definition(agent, &config)))
+        .collect();
     definitions.providers = providers(&config, environment)?;
     let local: Arc<dyn Executor> = Arc::new(LocalExecutor::new(LocalOptions::new(
         environment.for_children(&config.keys(), &config.environment_allow),
@@ -61,6 +66,16 @@ pub(crate) fn assemble(
         config,
     };
     Ok((assembled, definitions))
+}
+
+fn agent_definition(agent: &AgentConfig, config: &Config) -> AgentDefinition {
+    let mut definition = AgentDefinition::default();
+    definition.description.clone_from(&agent.description);
+    definition.instructions.clone_from(&agent.instructions);
+    definition.model = agent.model.clone().map(|choice| config.resolve(choice));
+    definition.effort.clone_from(&agent.effort);
+    definition.tools.clone_from(&agent.tools);
+    definition
 }
 
 fn notice(model: &ModelRef) -> Option<String> {

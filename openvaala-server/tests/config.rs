@@ -53,6 +53,10 @@ broken! {
     a_text_that_is_no_address_is_refused: "openvaala.yaml" => "listen: localhost\n";
     no_attempt_is_too_few: "openvaala.yaml" => "retry:\n  attempts: 0\n";
     a_wait_of_an_hour_is_too_long: "openvaala.yaml" => "retry:\n  first_wait_ms: 3600000\n";
+    an_agent_of_a_provider_that_there_is_not_is_refused: "agents/reviewer.yaml" => "instructions: Review.\nmodel: acme/big\n";
+    an_agent_with_an_unknown_field_is_refused: "agents/reviewer.yaml" => "instruction: Review.\n";
+    a_model_without_a_name_is_refused: "agents/reviewer.yaml" => "model: acme/\n";
+    an_agent_with_a_name_that_is_none_is_refused: "agents/my agent.yaml" => "instructions: x\n";
     no_step_is_too_few: "openvaala.yaml" => "step_limit: 0\n";
     a_list_is_no_configuration: "openvaala.yaml" => "- a\n- b\n";
     two_documents_are_one_too_many: "openvaala.yaml" => "step_limit: 5\n---\nstep_limit: 6\n";
@@ -385,5 +389,42 @@ fn a_provider_that_would_break_the_configuration_leaves_it_as_it_was() {
     assert!(
         matches!(error, AddProviderError::BrokenBefore { .. }),
         "{error}"
+    );
+}
+
+#[test]
+fn an_agent_is_read_with_all_that_it_has() {
+    let place = Place::new();
+    place.write("providers/acme.yaml", GOOD);
+    let text = "description: Finds faults.\ninstructions: |\n  Review the change.\n  Be brief.\n\
+                model: acme/big\neffort: high\ntools: [read_file, bash]\n";
+    place.write("agents/reviewer.yaml", text);
+    place.write("agents/thinker.yaml", "model: acme\n");
+    let config = ConfigDir::new(place.dir("config"))
+        .load(&Environment::default())
+        .unwrap();
+    let reviewer = &config.agents["reviewer"];
+    assert_eq!(
+        (
+            reviewer.description.as_deref(),
+            reviewer.instructions.as_deref(),
+            reviewer.effort.as_deref(),
+            reviewer.tools.as_deref(),
+        ),
+        (
+            Some("Finds faults."),
+            Some("Review the change.\nBe brief."),
+            Some("high"),
+            Some(&["read_file".to_owned(), "bash".to_owned()][..]),
+        )
+    );
+    let models = ["reviewer", "thinker"].map(|name| config.agents[name].model.clone().unwrap());
+    let models = models.map(|choice| (choice.provider, choice.model));
+    assert_eq!(
+        models,
+        [
+            ("acme".to_owned(), Some("big".to_owned())),
+            ("acme".to_owned(), None)
+        ]
     );
 }

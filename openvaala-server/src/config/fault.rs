@@ -153,6 +153,7 @@ const HARMLESS: &[&str] = &[
     "api_key_env",
     "base_url",
     "default_model",
+    "description",
     "effort",
     "environment",
     "first_wait_ms",
@@ -162,9 +163,11 @@ const HARMLESS: &[&str] = &[
     "listen",
     "longest_wait_seconds",
     "model",
+    "instructions",
     "provider",
     "retry",
     "step_limit",
+    "tools",
     "type",
 ];
 

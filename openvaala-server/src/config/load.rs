@@ -10,6 +10,7 @@ use serde::de::DeserializeOwned;
 
 use openvaala_core::RetryPolicy;
 
+use super::agents::load_agents;
 use super::fault::{ConfigError, ConfigFault};
 use super::schema::{
     MainFile, OpenAiChatFile, ProviderHead, ProviderType, RetrySection, check_key,
@@ -43,7 +44,7 @@ pub(super) fn load(dir: &Path, environment: &Environment) -> Result<Config, Conf
     });
     let mut warnings = Vec::new();
     let mut providers = BTreeMap::new();
-    match provider_files(&dir.join(PROVIDERS)) {
+    match yaml_files(&dir.join(PROVIDERS)) {
         Ok(files) => {
             for path in files {
                 match load_provider(&path, environment) {
@@ -57,7 +58,9 @@ pub(super) fn load(dir: &Path, environment: &Environment) -> Result<Config, Conf
         }
         Err(fault) => faults.push(fault),
     }
-    let config = config(main.unwrap_or_default(), providers, warnings);
+    let agents = load_agents(dir, &mut faults);
+    let mut config = config(main.unwrap_or_default(), providers, warnings);
+    config.agents = agents;
     if faults.is_empty() {
         Ok(config)
     } else {
@@ -89,6 +92,7 @@ fn config(
         retry: retry(&main.retry),
         idle_exit: main.idle_exit_seconds.map(|seconds| seconds.0),
         providers,
+        agents: BTreeMap::new(),
         warnings,
     }
 }
@@ -107,8 +111,8 @@ fn retry(section: &RetrySection) -> RetryPolicy {
     policy
 }
 
-/// The files of the providers, by name; what is no YAML file or hidden is passed over.
-fn provider_files(dir: &Path) -> Result<Vec<PathBuf>, ConfigFault> {
+/// The files of a directory, by name; what is no YAML file or hidden is passed over.
+pub(super) fn yaml_files(dir: &Path) -> Result<Vec<PathBuf>, ConfigFault> {
     let failed =
         |error: io::Error| ConfigFault::whole(dir.display().to_string(), error.to_string());
     let entries = match fs::read_dir(dir) {
@@ -203,13 +207,18 @@ pub(super) fn from_variable(variable: String, environment: &Environment) -> Resu
     Ok(Key::FromVariable { variable, key })
 }
 
+/// Whether a text can be the name of a provider or an agent.
+pub(super) fn is_name(name: &str) -> bool {
+    let allowed = |b: u8| b.is_ascii_alphanumeric() || matches!(b, b'_' | b'-' | b'.');
+    (1..=64).contains(&name.len()) && name.bytes().all(allowed) && !name.starts_with('.')
+}
+
 /// Why a text can be no provider's name.
 pub(super) fn check_name(name: &str) -> Result<(), String> {
-    let allowed = |b: u8| b.is_ascii_alphanumeric() || matches!(b, b'_' | b'-' | b'.');
     if name == DEMO {
         return Err(format!("the name {DEMO:?} belongs to the built-in script"));
     }
-    if !(1..=64).contains(&name.len()) || !name.bytes().all(allowed) || name.starts_with('.') {
+    if !is_name(name) {
         let shown: String = name.chars().take(80).collect();
         return Err(format!(
             "{shown:?} is no name of a provider: expected 1 to 64 of a-z A-Z 0-9 _ - ."
@@ -219,7 +228,7 @@ pub(super) fn check_name(name: &str) -> Result<(), String> {
 }
 
 /// Reads one value of a YAML text; a file with nothing in it reads as an empty mapping.
-fn parse<T: DeserializeOwned>(path: &Path, text: &str) -> Result<T, ConfigFault> {
+pub(super) fn parse<T: DeserializeOwned>(path: &Path, text: &str) -> Result<T, ConfigFault> {
     check_depth(path, text)?;
     let is_blank = |line: &str| {
         let line = line.trim();
@@ -262,7 +271,7 @@ fn check_depth(path: &Path, text: &str) -> Result<(), ConfigFault> {
 }
 
 /// The text of a file; `None` if there is none.
-fn read(path: &Path) -> Result<Option<String>, ConfigFault> {
+pub(super) fn read(path: &Path) -> Result<Option<String>, ConfigFault> {
     let fault = |message: String| ConfigFault::whole(path.display().to_string(), message);
     let failed = |error: io::Error| fault(format!("it cannot be read: {error}"));
     let metadata = match fs::metadata(path) {

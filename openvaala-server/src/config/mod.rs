@@ -3,6 +3,7 @@
 //! `openvaala.yaml` has everything but the providers, `providers/<name>.yaml` has one model provider each; all of it
 //! is optional. Loading checks every file: either all of it counts or nothing does.
 
+mod agents;
 mod detect;
 mod fault;
 mod load;
@@ -67,6 +68,15 @@ impl ConfigDir {
                 ));
             }
         }
+        let known = config.providers.values().chain(&detected);
+        let known: Vec<&str> = known.map(|p| p.name.as_str()).chain([DEMO]).collect();
+        let faults = config.agents.values();
+        let faults: Vec<ConfigFault> = faults
+            .filter_map(|agent| agents::check_provider(&self.path, agent, &known).err())
+            .collect();
+        if !faults.is_empty() {
+            return Err(ConfigError::new(faults));
+        }
         Ok(config)
     }
 
@@ -104,6 +114,8 @@ pub struct Config {
     pub idle_exit: Option<Duration>,
     /// The providers by name.
     pub providers: BTreeMap<String, ProviderConfig>,
+    /// The agents by name.
+    pub agents: BTreeMap<String, AgentConfig>,
     /// What is in order but will not work, in words.
     pub warnings: Vec<String>,
 }
@@ -118,6 +130,24 @@ pub struct ModelChoice {
     pub model: Option<String>,
     /// How hard it shall think, in the provider's words.
     pub effort: Option<String>,
+}
+
+/// An agent of `agents/NAME.yaml`.
+#[derive(Clone, Debug, Eq, PartialEq)]
+#[non_exhaustive]
+pub struct AgentConfig {
+    /// Its name.
+    pub name: String,
+    /// What it is for.
+    pub description: Option<String>,
+    /// What it is told.
+    pub instructions: Option<String>,
+    /// The model that it asks; `None` means the default one.
+    pub model: Option<ModelChoice>,
+    /// How hard the model shall think, in the provider's words.
+    pub effort: Option<String>,
+    /// The tools that it has; `None` means all.
+    pub tools: Option<Vec<String>>,
 }
 
 /// A model provider and where it comes from.
@@ -219,11 +249,15 @@ impl Config {
     /// The model that new conversations ask.
     #[must_use]
     pub fn model(&self) -> ModelRef {
-        let choice = self.default_model.clone().unwrap_or_else(|| ModelChoice {
+        self.resolve(self.default_model.clone().unwrap_or_else(|| ModelChoice {
             provider: DEMO.to_owned(),
             model: None,
             effort: None,
-        });
+        }))
+    }
+
+    /// The model that a choice means.
+    pub(crate) fn resolve(&self, choice: ModelChoice) -> ModelRef {
         let default = || {
             self.providers
                 .get(&choice.provider)

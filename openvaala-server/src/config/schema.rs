@@ -170,7 +170,7 @@ impl<'de> Deserialize<'de> for Key {
 }
 
 /// A field that is there must have a value: without this an empty one would read as one that is not there.
-fn given<'de, D: Deserializer<'de>, T: Deserialize<'de>>(
+pub(super) fn given<'de, D: Deserializer<'de>, T: Deserialize<'de>>(
     deserializer: D,
 ) -> Result<Option<T>, D::Error> {
     T::deserialize(deserializer).map(Some)
@@ -337,7 +337,7 @@ impl<'de> Deserialize<'de> for StepLimit {
 }
 
 /// Reads a text and parses it where the reader still knows its line.
-fn from_text<'de, D: Deserializer<'de>, T>(
+pub(super) fn from_text<'de, D: Deserializer<'de>, T>(
     deserializer: D,
     expected: &'static str,
     parse: impl FnOnce(&str) -> Result<T, String>,

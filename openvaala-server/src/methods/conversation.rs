@@ -23,7 +23,7 @@ pub(crate) async fn create(
     let CreateParams {
         mut executors,
         model,
-        ..
+        agent,
     } = params;
     if executors.is_empty() {
         let root = context.facts.working_dir.to_string_lossy().into_owned();
@@ -32,7 +32,8 @@ pub(crate) async fn create(
             root,
         });
     }
-    let new = NewConversation::new(executors, model);
+    let mut new = NewConversation::new(executors, model);
+    new.agent = agent;
     let conversation = context
         .runtime
         .create(new)

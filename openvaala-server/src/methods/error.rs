@@ -15,6 +15,7 @@ pub(crate) fn rpc_error(error: &RuntimeError) -> RpcError {
         RuntimeError::InvalidInput { .. }
         | RuntimeError::InvalidCursor
         | RuntimeError::UnknownProvider { .. }
+        | RuntimeError::UnknownAgent { .. }
         | RuntimeError::UnknownExecutor { .. } => ErrorCode::InvalidParams,
         _ => ErrorCode::Runtime,
     };

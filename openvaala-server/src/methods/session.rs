@@ -2,13 +2,14 @@
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
+use openvaala_core::model::OutputSchema;
 use openvaala_core::{BlobQuery, ConversationHandle, Input, ItemsQuery};
 use openvaala_protocol::id::ConversationId;
-use openvaala_protocol::rpc::RpcError;
 use openvaala_protocol::rpc::params::session::{
     BlobParams, BlobResult, InterruptParams, InterruptResult, ItemsParams, ItemsResult, SendParams,
     SendResult,
 };
+use openvaala_protocol::rpc::{ErrorCode, RpcError};
 
 use super::conversation::page_limit;
 use super::error::rpc_error;
@@ -21,9 +22,17 @@ const MAX_PAGE: u32 = 1_000;
 
 pub(crate) async fn send(context: &Context, params: SendParams) -> Result<SendResult, RpcError> {
     let conversation = open(context, params.conversation_id).await?;
+    let schema = params.output_schema.map(|schema| {
+        OutputSchema::new(schema).ok_or_else(|| {
+            let message = "output_schema is no JSON object: give a JSON Schema";
+            RpcError::new(ErrorCode::InvalidParams, message)
+        })
+    });
+    let schema = schema.transpose()?;
     let input = Input::new(params.item_id, params.content)
         .to_session(params.session_id)
-        .with_mode(params.mode);
+        .with_mode(params.mode)
+        .with_output_schema(schema);
     let sent = conversation
         .send(input)
         .await
