@@ -80,6 +80,7 @@
 //! # fn main() {}
 //! ```
 
+pub mod commands;
 #[cfg(feature = "conformance")]
 pub mod conformance;
 pub mod error;

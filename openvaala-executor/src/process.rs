@@ -10,7 +10,7 @@ use crate::error::ExecutorError;
 /// The shell of a workspace.
 #[async_trait]
 pub trait Processes: Debug + Send + Sync {
-    /// Starts a command in a process group of its own, its standard input closed.
+    /// Starts a command in a process group of its own.
     ///
     /// # Errors
     ///
@@ -32,6 +32,8 @@ pub struct Command {
     /// Whether standard error goes where standard output goes, in the exact order of writing; all
     /// output then comes as [`OutputStream::Stdout`].
     pub merge_output: bool,
+    /// What it reads as standard input; default [`Input::Closed`].
+    pub input: Input,
 }
 
 impl Command {
@@ -43,6 +45,7 @@ impl Command {
             cwd: None,
             env: Vec::new(),
             merge_output: false,
+            input: Input::Closed,
         }
     }
 
@@ -66,6 +69,36 @@ impl Command {
         self.merge_output = true;
         self
     }
+
+    /// Changes what it reads as standard input.
+    #[must_use]
+    pub const fn with_input(mut self, input: Input) -> Self {
+        self.input = input;
+        self
+    }
+}
+
+/// What a command reads as its standard input.
+#[derive(Clone, Copy, Debug, Default, Eq, Hash, PartialEq)]
+#[non_exhaustive]
+pub enum Input {
+    /// The end, at once, so that nothing waits at a prompt.
+    #[default]
+    Closed,
+    /// What is written to its [`ProcessInput`].
+    Piped,
+}
+
+/// The standard input of a process; dropping it is its end.
+#[async_trait]
+pub trait ProcessInput: Debug + Send {
+    /// Writes all of it, waiting for as long as the process does not read. Not cancel safe: a
+    /// dropped future may have written a part.
+    ///
+    /// # Errors
+    ///
+    /// [`ExecutorError::Process`] when nobody reads it any more.
+    async fn write(&mut self, bytes: Bytes) -> Result<(), ExecutorError>;
 }
 
 /// A running command with all that it started in its process group.
@@ -75,6 +108,9 @@ impl Command {
 pub trait Process: Debug + Send {
     /// Its number in the operating system, where it has one; also that of its process group.
     fn id(&self) -> Option<u32>;
+
+    /// Gives out its standard input, once; `None` if it has none or gave it out already.
+    fn take_input(&mut self) -> Option<Box<dyn ProcessInput>>;
 
     /// Waits for what happens next. Cancel safe: a dropped future loses nothing.
     ///

@@ -3,11 +3,12 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use async_trait::async_trait;
 use bytes::Bytes;
 use tokio::sync::mpsc;
 
 use super::{Target, ok, within};
-use crate::tool::{Cancel, Offer, OutputSink, ToolContext, ToolOutput, ToolStatus, Toolbox};
+use crate::tool::{Cancel, Kept, Offer, OutputSink, ToolContext, ToolOutput, ToolStatus, Toolbox};
 use crate::workspace::Workspace;
 
 /// The names that every environment offers.
@@ -83,9 +84,14 @@ async fn call(toolbox: &Toolbox, name: &str, arguments: &str, context: ToolConte
 #[derive(Debug)]
 struct Channel(mpsc::UnboundedSender<Bytes>);
 
+#[async_trait]
 impl OutputSink for Channel {
-    fn write(&self, bytes: Bytes) {
+    async fn write(&self, bytes: Bytes) {
         // Nobody listens any more once the first output has been seen.
         let _ = self.0.send(bytes);
+    }
+
+    async fn read(&self, _offset: u64, _limit: usize) -> Option<Kept> {
+        None
     }
 }

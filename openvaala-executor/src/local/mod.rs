@@ -2,6 +2,7 @@
 
 mod files;
 mod group;
+mod leftover;
 mod process;
 mod streams;
 
@@ -14,6 +15,7 @@ use openvaala_protocol::id::ExecutorId;
 use rustix::fs::{Access, access};
 use tokio::task::spawn_blocking;
 
+pub use self::leftover::{Leftover, end_leftovers, leftovers};
 use self::files::LocalFiles;
 use self::process::LocalProcesses;
 use crate::error::ExecutorError;
@@ -38,6 +40,9 @@ pub struct LocalOptions {
     /// The shell, as a path or as a name in the `PATH` of the environment; default `bash`. Where
     /// there is none of this name, `sh` takes its place.
     pub shell: String,
+    /// The value of the variable `OPENVAALA_RUNTIME` of every process, by which
+    /// [`end_leftovers`] finds them after this process has died; default `None`, no variable.
+    pub marker: Option<String>,
 }
 
 impl LocalOptions {
@@ -63,6 +68,13 @@ impl LocalOptions {
         self.shell = shell.into();
         self
     }
+
+    /// Marks every process, so that [`end_leftovers`] finds it.
+    #[must_use]
+    pub fn with_marker(mut self, marker: impl Into<String>) -> Self {
+        self.marker = Some(marker.into());
+        self
+    }
 }
 
 impl Default for LocalOptions {
@@ -71,6 +83,7 @@ impl Default for LocalOptions {
             id: ExecutorId::local(),
             environment: Vec::new(),
             shell: "bash".to_owned(),
+            marker: None,
         }
     }
 }

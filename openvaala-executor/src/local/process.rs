@@ -7,19 +7,24 @@ use std::process::Stdio;
 use std::sync::Arc;
 
 use async_trait::async_trait;
+use bytes::Bytes;
 use rustix::process::Pid;
+use tokio::io::AsyncWriteExt;
 use tokio::net::unix::pipe;
-use tokio::process::Child;
+use tokio::process::{Child, ChildStdin};
 use tokio::select;
 use tokio_util::sync::{CancellationToken, DropGuard};
 use tokio_util::task::TaskTracker;
 
 use super::group::Group;
+use super::leftover::{RUNTIME_VARIABLE, WORKSPACE_VARIABLE, Wanted, end_marked, unique_mark};
 use super::streams::{Reader, Streams};
 use super::{LocalOptions, blocking, require_directory};
 use crate::error::ExecutorError;
 use crate::path::resolve;
-use crate::process::{Command, ExitStatus, Output, Process, ProcessEvent, Processes, Signal};
+use crate::process::{
+    Command, ExitStatus, Input, Output, Process, ProcessEvent, ProcessInput, Processes, Signal,
+};
 
 /// As much of a command line as an error shows, in characters.
 const SHOWN_COMMAND: usize = 200;
@@ -29,6 +34,8 @@ pub(super) struct LocalProcesses {
     options: Arc<LocalOptions>,
     root: String,
     shell: String,
+    /// The value of [`WORKSPACE_VARIABLE`], of this workspace alone.
+    mark: String,
     closed: CancellationToken,
     /// One task a process, which ends its group when the workspace is closed.
     wardens: TaskTracker,
@@ -41,6 +48,7 @@ impl LocalProcesses {
             options,
             root,
             shell,
+            mark: unique_mark(),
             closed,
             wardens,
         }
@@ -51,20 +59,32 @@ impl LocalProcesses {
         self.closed.cancel();
         self.wardens.close();
         self.wardens.wait().await;
+        // What left its group with setsid or a double fork still has the mark.
+        end_marked(WORKSPACE_VARIABLE, Wanted::Is(self.mark.clone())).await;
     }
 
-    fn command(&self, line: &str, cwd: &str, env: &[(String, String)]) -> tokio::process::Command {
-        let mut command = tokio::process::Command::new(&self.shell);
-        command.arg("-c").arg(line).current_dir(cwd);
+    /// Sets up a command that runs in the resolved directory `cwd`.
+    fn prepare(&self, command: &Command, cwd: &str) -> tokio::process::Command {
+        let (wanted, mut command) = (command, tokio::process::Command::new(&self.shell));
+        command.arg("-c").arg(&wanted.line).current_dir(cwd);
         command.env_clear();
-        for (name, value) in self.options.environment.iter().chain(env) {
+        for (name, value) in self.options.environment.iter().chain(&wanted.env) {
             command.env(name, value);
         }
+        // The marks come last, so that no variable of the same name hides a process.
+        command.env(WORKSPACE_VARIABLE, &self.mark);
+        if let Some(marker) = &self.options.marker {
+            command.env(RUNTIME_VARIABLE, marker);
+        }
+        let input = match wanted.input {
+            Input::Closed => Stdio::null(),
+            Input::Piped => Stdio::piped(),
+        };
         // Never `pre_exec`: std would fork instead of posix_spawn, which copies the page tables
         // of a large process.
         command
             .process_group(0)
-            .stdin(Stdio::null())
+            .stdin(input)
             .kill_on_drop(true);
         command
     }
@@ -83,9 +103,9 @@ impl Processes for LocalProcesses {
             });
         }
         let shown: String = command.line.chars().take(SHOWN_COMMAND).collect();
-        let process = self.command(&command.line, &cwd, &command.env);
+        let process = self.prepare(&command, &cwd);
         let started = start(process, command.merge_output);
-        let (child, group, streams) = started.map_err(|source| ExecutorError::Process {
+        let (mut child, group, streams) = started.map_err(|source| ExecutorError::Process {
             operation: "start",
             command: shown.clone(),
             source,
@@ -96,8 +116,13 @@ impl Processes for LocalProcesses {
             self.closed.clone(),
             released.clone(),
         ));
+        let input = child.stdin.take().map(|pipe| LocalInput {
+            pipe,
+            command: shown.clone(),
+        });
         Ok(Box::new(LocalProcess {
             child,
+            input,
             group,
             streams,
             status: None,
@@ -149,12 +174,31 @@ async fn watch_over(group: Arc<Group>, closed: CancellationToken, released: Canc
 #[derive(Debug)]
 struct LocalProcess {
     child: Child,
+    input: Option<LocalInput>,
     group: Arc<Group>,
     streams: Streams,
     status: Option<ExitStatus>,
     exit_told: bool,
     command: String,
     _released: DropGuard,
+}
+
+#[derive(Debug)]
+struct LocalInput {
+    pipe: ChildStdin,
+    command: String,
+}
+
+#[async_trait]
+impl ProcessInput for LocalInput {
+    async fn write(&mut self, bytes: Bytes) -> Result<(), ExecutorError> {
+        let written = self.pipe.write_all(&bytes).await;
+        written.map_err(|source| ExecutorError::Process {
+            operation: "write to",
+            command: self.command.clone(),
+            source,
+        })
+    }
 }
 
 impl LocalProcess {
@@ -186,6 +230,10 @@ impl LocalProcess {
 impl Process for LocalProcess {
     fn id(&self) -> Option<u32> {
         Some(self.group.id())
+    }
+
+    fn take_input(&mut self) -> Option<Box<dyn ProcessInput>> {
+        Some(Box::new(self.input.take()?))
     }
 
     async fn next_event(&mut self) -> Result<ProcessEvent, ExecutorError> {

@@ -3,8 +3,11 @@
 use std::fmt::Debug;
 use std::sync::Arc;
 
+use async_trait::async_trait;
 use bytes::Bytes;
 use tokio_util::sync::CancellationToken;
+
+use crate::commands::Commands;
 
 /// What a tool call is given besides its arguments.
 #[derive(Clone, Debug)]
@@ -16,6 +19,9 @@ pub struct ToolContext {
     pub cancel: Cancel,
     /// Takes the raw output as it comes.
     pub output: Arc<dyn OutputSink>,
+    /// The commands of the session, which outlive the call; default `None`: whatever a call starts
+    /// ends with it.
+    pub commands: Option<Commands>,
 }
 
 impl ToolContext {
@@ -26,7 +32,15 @@ impl ToolContext {
             call_id,
             cancel,
             output,
+            commands: None,
         }
+    }
+
+    /// Lets what the call starts outlive it, as a command of the session.
+    #[must_use]
+    pub fn with_commands(mut self, commands: Commands) -> Self {
+        self.commands = Some(commands);
+        self
     }
 
     /// The context of a call that nobody cancels or watches.
@@ -84,23 +98,66 @@ impl CancelHandle {
     }
 }
 
-/// Takes the raw output of a call while it runs.
+/// Takes the raw output of a call while it runs, and of its command after it.
 ///
 /// It is what clients watch and what the whole output is stored from; what the model sees is the
 /// cut and cleaned text in the [`ToolOutput`](super::ToolOutput).
+/// [`MemoryOutput`](crate::output::MemoryOutput) is one for embedders and tests.
+#[async_trait]
 pub trait OutputSink: Debug + Send + Sync {
-    /// Takes some output; at least one byte, in the order of writing.
+    /// Takes some output; at least one byte, in the order of writing, one call at a time.
     ///
-    /// Never blocks, and may be called from any task.
-    fn write(&self, bytes: Bytes);
+    /// Waits while its reader is behind: nothing more is read from the command meanwhile, so that
+    /// memory stays flat. Whoever drops the future before its end writes nothing more.
+    async fn write(&self, bytes: Bytes);
+
+    /// Nothing more comes. Called once by whoever runs the command, possibly long after the call
+    /// has returned, and not at all when the whole loop of commands is dropped.
+    async fn end(&self) {}
+
+    /// Gives back what was written, from `offset` on (in bytes of the whole output), at most
+    /// `limit` bytes; `None` if nothing is kept.
+    async fn read(&self, offset: u64, limit: usize) -> Option<Kept>;
+}
+
+/// A piece of kept output.
+///
+/// What lies between the offset that was asked for and its own is not kept; the next piece is at
+/// [`next`](Self::next).
+#[derive(Clone, Debug, Eq, PartialEq)]
+#[non_exhaustive]
+pub struct Kept {
+    /// Where the bytes begin in the whole output; never before what was asked for.
+    pub offset: u64,
+    /// The bytes; none if nothing was written there by now.
+    pub bytes: Bytes,
+}
+
+impl Kept {
+    /// A piece that begins at an offset of the whole output.
+    #[must_use]
+    pub const fn new(offset: u64, bytes: Bytes) -> Self {
+        Self { offset, bytes }
+    }
+
+    /// Where the piece after it is asked for.
+    #[must_use]
+    pub const fn next(&self) -> u64 {
+        self.offset.saturating_add(self.bytes.len() as u64)
+    }
 }
 
 /// Drops all output.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct NoOutput;
 
+#[async_trait]
 impl OutputSink for NoOutput {
-    fn write(&self, _bytes: Bytes) {}
+    async fn write(&self, _bytes: Bytes) {}
+
+    async fn read(&self, _offset: u64, _limit: usize) -> Option<Kept> {
+        None
+    }
 }
 
 #[cfg(test)]

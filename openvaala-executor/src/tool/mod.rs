@@ -11,7 +11,7 @@ use async_trait::async_trait;
 use openvaala_protocol::content::Content;
 use serde_json::value::RawValue;
 
-pub use self::context::{Cancel, CancelHandle, NoOutput, OutputSink, ToolContext};
+pub use self::context::{Cancel, CancelHandle, Kept, NoOutput, OutputSink, ToolContext};
 pub use self::route::{Offer, RouteError, Routed, Toolbox, ToolboxError};
 pub use self::typed::{TypedTool, typed};
 use crate::error::ExecutorError;

@@ -5,10 +5,11 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 use std::{fs, thread};
 
+use async_trait::async_trait;
 use bytes::Bytes;
 use openvaala_executor::local::{LocalExecutor, LocalOptions};
 use openvaala_executor::tool::{
-    Cancel, CancelHandle, OutputSink, Tool, ToolContext, ToolError, ToolOutput,
+    Cancel, CancelHandle, Kept, OutputSink, Tool, ToolContext, ToolError, ToolOutput,
 };
 use openvaala_executor::{Executor, Workspace};
 use openvaala_protocol::content::joined_text;
@@ -109,8 +110,13 @@ pub(crate) fn assert_gone(group: i32) {
 #[derive(Debug)]
 struct Channel(mpsc::UnboundedSender<Bytes>);
 
+#[async_trait]
 impl OutputSink for Channel {
-    fn write(&self, bytes: Bytes) {
+    async fn write(&self, bytes: Bytes) {
         let _ = self.0.send(bytes);
+    }
+
+    async fn read(&self, _offset: u64, _limit: usize) -> Option<Kept> {
+        None
     }
 }

@@ -46,8 +46,39 @@ fn control_characters_go_and_tabs_and_line_breaks_stay() {
 }
 
 #[test]
-fn a_carriage_return_is_a_line_break_and_one_with_a_line_feed() {
-    check("10%\r20%\r\ndone\r\r\nend\r", "10%\n20%\ndone\nend\n");
+fn of_a_line_that_is_overwritten_the_last_state_is_left() {
+    check("10%\r20%\r\ndone\r\r\nend\r", "20%\ndone\nend");
+    check("100 of 100\rdone\n", "doneof 100\n");
+    check("100 of 100\r\x1b[Kdone\n", "done\n");
+    check("downloading\x1b[2K\x1b[1Gdone\n", "done\n");
+    check("漢字\rab\n", "ab\n");
+    check("typo\x08\x08\x08rue\n", "true\n");
+    check("abcd\x1b[2Dxy\r\x1b[1CB\n", "aBxy\n");
+    check("\r\n\n\r", "\n\n");
+}
+
+#[test]
+fn a_prompt_is_shown_before_its_line_ends_and_not_overwritten_then() {
+    let (mut screen, mut text) = (Screen::default(), String::new());
+    screen.push(b"name? ", &mut text);
+    assert_eq!(text, "");
+    screen.flush(&mut text);
+    screen.push(b"Ada\n10%", &mut text);
+    screen.flush(&mut text);
+    screen.flush(&mut text);
+    screen.push(b"\r20%\n", &mut text);
+    assert_eq!(text, "name? Ada\n10%\n20%\n");
+}
+
+#[test]
+fn a_line_without_end_is_given_out_in_between() {
+    let (mut screen, mut text) = (Screen::default(), String::new());
+    for _ in 0..1_000 {
+        screen.push(&[b'x'; 1_000], &mut text);
+    }
+    assert!(text.len() > 990_000, "{} bytes came", text.len());
+    screen.finish(&mut text);
+    assert_eq!(text.len(), 1_000_000);
 }
 
 #[test]

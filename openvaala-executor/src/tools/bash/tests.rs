@@ -2,10 +2,11 @@ use std::future::pending;
 
 use pretty_assertions::assert_eq;
 use tokio::sync::mpsc;
+use tokio::time::sleep;
 
 use super::*;
 use crate::error::ExecutorError;
-use crate::process::{Output, OutputStream};
+use crate::process::{Output, OutputStream, Process, ProcessEvent, ProcessInput};
 use crate::tool::{Cancel, NoOutput};
 
 /// A command that nothing ends: it tells which signals it gets, and when.
@@ -19,6 +20,10 @@ struct Stubborn {
 #[async_trait]
 impl Process for Stubborn {
     fn id(&self) -> Option<u32> {
+        None
+    }
+
+    fn take_input(&mut self) -> Option<Box<dyn ProcessInput>> {
         None
     }
 
@@ -76,6 +81,8 @@ async fn call(shell: Shell, timeout_ms: u64, cancel: Cancel) -> Result<ToolOutpu
         command: String::new(),
         timeout_ms: Some(timeout_ms),
         workdir: None,
+        yield_ms: None,
+        input: false,
     };
     Bash::new(Arc::new(shell)).run(context, args).await
 }
