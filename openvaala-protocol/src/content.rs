@@ -61,10 +61,11 @@ pub struct BlobRef {
     /// Sequence number of its first chunk.
     #[cfg_attr(feature = "schema", ts(type = "number"))]
     pub first: u64,
-    /// Sequence number of its last chunk.
+    /// Sequence number of its last chunk; 0 if it was still being written when this was noted.
     #[cfg_attr(feature = "schema", ts(type = "number"))]
     pub last: u64,
-    /// Length of the whole in bytes.
+    /// Length of the whole in bytes; of what there was by then if it was still being written. Of a very long output the
+    /// middle is not kept.
     #[cfg_attr(feature = "schema", ts(type = "number"))]
     pub bytes: u64,
 }

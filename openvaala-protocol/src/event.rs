@@ -106,7 +106,8 @@ pub struct Delta {
     pub session_id: SessionId,
     /// The item.
     pub item_id: ItemId,
-    /// Where the text goes: bytes of UTF-8 before it.
+    /// Where the text goes: bytes of UTF-8 before it. Behind the end of what came before, some was left out: the output
+    /// of a tool can come faster than it is shown.
     #[cfg_attr(feature = "schema", ts(type = "number"))]
     pub offset: u64,
     /// The text.

@@ -337,6 +337,11 @@ impl View {
                 let Some(partial) = self.partials.get_mut(&delta.item_id) else {
                     return;
                 };
+                // Some of a fast output is left out: what came before it is no use to anybody then.
+                if delta.offset > partial.offset + partial.text.len() as u64 {
+                    partial.offset = delta.offset;
+                    partial.text.clear();
+                }
                 partial.text.push_str(&delta.text);
                 if partial.text.len() > 2 * PARTIAL_BYTES {
                     let cut = partial

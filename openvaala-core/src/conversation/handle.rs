@@ -161,15 +161,34 @@ pub struct BlobQuery {
     pub session_id: Option<SessionId>,
     /// The reference as the item has it.
     pub blob: BlobRef,
-    /// The first byte; rounded down to the chunk that has it.
+    /// The first byte.
     pub offset: u64,
+}
+
+impl BlobQuery {
+    /// The beginning of a blob of the root session.
+    #[must_use]
+    pub const fn new(blob: BlobRef) -> Self {
+        Self {
+            session_id: None,
+            blob,
+            offset: 0,
+        }
+    }
+
+    /// The same from another byte on.
+    #[must_use]
+    pub const fn from(mut self, offset: u64) -> Self {
+        self.offset = offset;
+        self
+    }
 }
 
 /// A piece of a blob: at most 1 MiB.
 #[derive(Clone, Debug, Eq, PartialEq)]
 #[non_exhaustive]
 pub struct BlobPiece {
-    /// The offset of its first byte.
+    /// The offset of its first byte; behind what was asked for where bytes are not kept.
     pub offset: u64,
     /// The bytes.
     pub bytes: Vec<u8>,
@@ -288,7 +307,9 @@ impl ConversationHandle {
         )
         .await?;
         let end = offset + bytes.len() as u64;
-        let next = (end < reference.bytes && !bytes.is_empty()).then_some(end);
+        // One that was being written when its reference was made may be longer by now.
+        let more = end < reference.bytes || reference.last == 0;
+        let next = (more && !bytes.is_empty()).then_some(end);
         Ok(BlobPiece {
             offset,
             bytes,

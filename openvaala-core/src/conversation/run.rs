@@ -24,7 +24,7 @@ use crate::dao::staging::Staging;
 use crate::environment::{Clock, IdSource};
 use crate::error::RuntimeError;
 use crate::runtime::Definitions;
-use crate::session::{SessionDeps, SessionHandle, SessionReport, SessionStart, session};
+use crate::session::{SessionHandle, SessionReport, SessionStart, Surroundings, session};
 
 /// Requests that may wait for one conversation.
 const INBOX: usize = 256;
@@ -222,17 +222,16 @@ impl ConversationLoop {
 
     fn add_session(&mut self, start: SessionStart) {
         let id = start.setup.state.id;
-        let (promoter, images) = (self.up.clone(), mpsc::unbounded_channel().0);
-        let deps = SessionDeps {
+        let promoter = self.up.clone();
+        let around = Surroundings {
             session: id,
             writer: Writer::new(&self.deps, self.id, Some(promoter)),
             ids: Arc::clone(&self.deps.ids),
             definitions: self.deps.definitions.clone(),
             feed: self.feed.clone(),
             up: self.up.clone(),
-            images,
         };
-        let (handle, run) = session(deps, start);
+        let (handle, run) = session(around, start);
         self.sessions.insert(id, handle);
         self.tasks.spawn(run);
     }

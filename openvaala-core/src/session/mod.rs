@@ -1,6 +1,8 @@
 //! A session: one agent's line of work, one turn at a time, and the inputs that wait for it.
 
+mod decode;
 mod handle;
+mod keep;
 mod machine;
 mod prepare;
 mod queue;
@@ -13,4 +15,4 @@ mod tools;
 
 pub(crate) use self::handle::SessionHandle;
 pub(crate) use self::machine::{Effect, SessionSetup};
-pub(crate) use self::run::{SessionDeps, SessionReport, SessionStart, session, with_causes};
+pub(crate) use self::run::{SessionReport, SessionStart, Surroundings, session, with_causes};

@@ -5,6 +5,8 @@ use std::sync::Arc;
 
 use openvaala_executor::Workspace;
 use openvaala_executor::tool::{Offer, Toolbox};
+#[cfg(feature = "tools")]
+use openvaala_executor::tools::command_tools;
 use openvaala_protocol::conversation::WorkLocation;
 use openvaala_protocol::item::Instructions;
 use tokio::sync::oneshot;
@@ -14,6 +16,9 @@ use crate::context::{PromptInput, read_instructions, system_prompt};
 use crate::conversation::Upward;
 use crate::error::RuntimeError;
 use crate::runtime::Definitions;
+
+/// The tool that starts commands; who has it also has those that look after them.
+const SHELL: &str = "bash";
 
 /// What a turn works with, frozen for as long as it runs.
 #[derive(Debug)]
@@ -49,6 +54,7 @@ pub(super) async fn prepare(
         let tools = workspace.tools().into_iter();
         offers.extend(tools.map(|tool| Offer::on(executor.clone(), tool)));
     }
+    offers.extend(command_offers(&offers));
     if let Some(tools) = agent.and_then(|agent| agent.tools.as_deref()) {
         only(&mut offers, tools)?;
     }
@@ -91,6 +97,26 @@ fn only(offers: &mut Vec<Offer>, tools: &[String]) -> Result<(), RuntimeError> {
             known: known.into_iter().collect(),
         });
     }
-    offers.retain(|offer| tools.contains(&offer.tool.spec().name));
+    let has_commands = tools.iter().any(|name| name == SHELL);
+    offers.retain(|offer| {
+        let name = &offer.tool.spec().name;
+        let of_shell = has_commands && name.starts_with("bash_");
+        of_shell || tools.contains(name)
+    });
     Ok(())
+}
+
+/// What looks after the commands of the session, wherever they run; nothing if none can be started.
+#[cfg(feature = "tools")]
+fn command_offers(offers: &[Offer]) -> Vec<Offer> {
+    if offers.iter().any(|offer| offer.tool.spec().name == SHELL) {
+        command_tools().into_iter().map(Offer::runtime).collect()
+    } else {
+        Vec::new()
+    }
+}
+
+#[cfg(not(feature = "tools"))]
+fn command_offers(_: &[Offer]) -> Vec<Offer> {
+    Vec::new()
 }

@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use futures::StreamExt;
 use futures::stream::BoxStream;
+use openvaala_executor::commands::{Commands, CommandsOptions, commands};
 use openvaala_executor::tool::{Cancel, CancelHandle};
 use openvaala_protocol::conversation::Session;
 use openvaala_protocol::event::{Entry, Live};
@@ -14,6 +15,7 @@ use openvaala_protocol::item::{Instructions, InterruptionCause, Item, ItemKind, 
 use openvaala_storage::{Error, Fingerprint};
 use tokio::sync::{mpsc, oneshot, watch};
 use tokio::task::JoinSet;
+use tokio_util::task::TaskTracker;
 
 use super::handle::{Command, Reply, SessionHandle};
 use super::machine::{Effect, Event, Refusal, ReplyId, SessionMachine, SessionSetup};
@@ -36,7 +38,42 @@ const INBOX: usize = 64;
 /// How long abandoned tools are left to themselves before they are dropped.
 const REAP: Duration = Duration::from_secs(1);
 
+/// The variable by which the commands of a session know it.
+const SESSION_VARIABLE: &str = "OPENVAALA_SESSION";
+
 /// What a session is given by those around it.
+#[derive(Debug)]
+pub(crate) struct Surroundings {
+    pub(crate) session: SessionId,
+    pub(crate) writer: Writer,
+    pub(crate) ids: Arc<dyn IdSource>,
+    pub(crate) definitions: watch::Receiver<Arc<Definitions>>,
+    pub(crate) feed: FeedSender,
+    pub(crate) up: mpsc::UnboundedSender<Upward>,
+}
+
+impl Surroundings {
+    fn into_deps(
+        self,
+        images: mpsc::UnboundedSender<(BlobId, String)>,
+        commands: Commands,
+        background: TaskTracker,
+    ) -> SessionDeps {
+        SessionDeps {
+            session: self.session,
+            writer: self.writer,
+            ids: self.ids,
+            definitions: self.definitions,
+            feed: self.feed,
+            up: self.up,
+            images,
+            commands,
+            background,
+        }
+    }
+}
+
+/// What everything within a session works with.
 #[derive(Debug)]
 pub(crate) struct SessionDeps {
     pub(crate) session: SessionId,
@@ -47,6 +84,10 @@ pub(crate) struct SessionDeps {
     pub(crate) up: mpsc::UnboundedSender<Upward>,
     /// Large images by blob, on their way to the loop that keeps them for requests.
     pub(crate) images: mpsc::UnboundedSender<(BlobId, String)>,
+    /// What was started in the background: it goes on until the session ends.
+    pub(crate) commands: Commands,
+    /// Tasks that may outlive the call that began them.
+    pub(crate) background: TaskTracker,
 }
 
 impl SessionDeps {
@@ -74,16 +115,20 @@ pub(crate) struct SessionStart {
 
 /// Makes a session's handle and the loop behind it; the loop ends when it is stopped or nobody holds the handle.
 pub(crate) fn session(
-    mut deps: SessionDeps,
+    around: Surroundings,
     start: SessionStart,
 ) -> (SessionHandle, impl Future<Output = ()>) {
-    let (sender, commands) = mpsc::channel(INBOX);
+    let (sender, inbox) = mpsc::channel(INBOX);
     let (images, new_images) = mpsc::unbounded_channel();
-    deps.images = images;
+    let options = CommandsOptions::default().with_env(SESSION_VARIABLE, around.session.to_string());
+    let (commands, run_commands) = commands(options);
+    let background = TaskTracker::new();
+    background.spawn(run_commands);
+    let deps = around.into_deps(images, commands, background);
     let run = SessionLoop {
         deps: Arc::new(deps),
         machine: SessionMachine::new(start.setup),
-        commands,
+        inbox,
         sends: HashMap::new(),
         interrupts: HashMap::new(),
         last_reply: 0,
@@ -105,7 +150,7 @@ pub(crate) fn session(
 struct SessionLoop {
     deps: Arc<SessionDeps>,
     machine: SessionMachine,
-    commands: mpsc::Receiver<Command>,
+    inbox: mpsc::Receiver<Command>,
     sends: HashMap<ReplyId, Reply<Sent>>,
     interrupts: HashMap<ReplyId, Reply<Option<TurnId>>>,
     last_reply: ReplyId,
@@ -156,7 +201,7 @@ impl SessionLoop {
         .await;
         loop {
             tokio::select! {
-                command = self.commands.recv() => match command {
+                command = self.inbox.recv() => match command {
                     Some(command) => self.command(command).await,
                     None => break,
                 },
@@ -183,6 +228,10 @@ impl SessionLoop {
             }
         }
         self.tools.shutdown().await;
+        self.deps.commands.close().await;
+        self.deps.background.close();
+        // What a tool does not let go of is not waited for.
+        let _ = tokio::time::timeout(REAP, self.deps.background.wait()).await;
         for done in self.stopping.drain(..) {
             let _ = done.send(());
         }

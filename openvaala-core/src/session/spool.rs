@@ -1,80 +1,130 @@
-//! What a tool says while it runs: live text for clients, and the whole of it for the blob stream.
+//! What a tool says while it runs, and its command after it: live text for clients, and the whole of it kept.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, Ordering};
 
+use async_trait::async_trait;
 use bytes::Bytes;
-use openvaala_executor::tool::OutputSink;
+use openvaala_executor::tool::{Kept, OutputSink};
 use openvaala_protocol::content::BlobRef;
 use openvaala_protocol::event::{Delta, Live};
 use openvaala_protocol::id::{ItemId, SessionId};
 use openvaala_storage::Error;
-use tokio::sync::mpsc;
+use tokio::sync::{mpsc, oneshot};
+use tokio::time::{Duration, Instant, timeout_at};
 
+use super::decode::Decoder;
+use super::keep::Keeper;
 use crate::conversation::FeedSender;
 use crate::dao::blob::BlobWriter;
 
-/// How much output of one call is kept; what comes after it is counted and left out.
-pub(crate) const MAX_OUTPUT: u64 = 64 << 20;
-/// Output up to this size waits in memory for the end of the call: the model may see all of it anyway.
-const SMALL: usize = 64 << 10;
+/// How many writes may wait: then whoever writes waits.
+const INBOX: usize = 8;
+/// Live text is sent at once if none was sent for this long; what comes faster is sent together.
+const PAUSE: Duration = Duration::from_millis(20);
+/// The most live text that is sent together: its end. The rest of a flood is not shown, only kept.
+const MAX_SHOWN: usize = 64 << 10;
 
 /// The tool's end of a spool.
 #[derive(Debug)]
 pub(crate) struct SpoolSink {
-    sender: mpsc::UnboundedSender<Message>,
-    written: AtomicU64,
+    sender: mpsc::Sender<Message>,
+    written: AtomicBool,
+    ended: AtomicBool,
 }
 
 #[derive(Debug)]
 enum Message {
     Bytes(Bytes),
     End,
+    Settle {
+        how: Settle,
+        reply: oneshot::Sender<Result<Settled, Error>>,
+    },
+    Read {
+        offset: u64,
+        limit: usize,
+        reply: oneshot::Sender<Option<Kept>>,
+    },
+}
+
+/// What is done with the output when its call ends.
+#[derive(Debug)]
+pub(crate) enum Settle {
+    /// What writes goes on: what there is goes to disk, and what comes is not shown any more.
+    Open,
+    /// All of it goes to disk, and before that a text that did not come through the sink.
+    Keep(Option<String>),
+    /// Only what was long has gone to disk.
+    KeepLong,
+}
+
+/// What has become of the output of a call.
+#[derive(Debug)]
+pub(crate) struct Settled {
+    pub(crate) blob: Option<BlobRef>,
+    /// How many bytes between its head and its tail are not kept.
+    pub(crate) lost: u64,
+    pub(crate) bytes: u64,
 }
 
 impl SpoolSink {
-    /// Nothing more is taken, even if the tool keeps its end.
-    pub(crate) fn end(&self) {
-        let _ = self.sender.send(Message::End);
+    /// Whether somebody else than the caller may still write.
+    pub(crate) fn goes_on(self: &Arc<Self>) -> bool {
+        !self.ended.load(Ordering::Acquire) && Arc::strong_count(self) > 1
     }
 
-    /// Bytes that the tool wrote, kept or not.
-    pub(crate) fn written(&self) -> u64 {
+    /// Whether anything has come.
+    pub(crate) fn was_written(&self) -> bool {
         self.written.load(Ordering::Relaxed)
     }
-}
 
-impl OutputSink for SpoolSink {
-    fn write(&self, mut bytes: Bytes) {
-        let before = self
-            .written
-            .fetch_add(bytes.len() as u64, Ordering::Relaxed);
-        let room = usize::try_from(MAX_OUTPUT.saturating_sub(before)).unwrap_or(usize::MAX);
-        bytes.truncate(room);
-        if !bytes.is_empty() {
-            let _ = self.sender.send(Message::Bytes(bytes));
-        }
+    /// Decides what becomes of the output of a call that has ended; what is to be on disk is flushed then.
+    pub(crate) async fn settle(&self, how: Settle) -> Result<Settled, Error> {
+        let (reply, wait) = oneshot::channel();
+        let gone = || Error::Backend {
+            backend: "spool",
+            source: "the session has ended".into(),
+        };
+        let message = Message::Settle { how, reply };
+        self.sender.send(message).await.map_err(|_| gone())?;
+        wait.await.map_err(|_| gone())?
     }
 }
 
-/// The other end: forwards and keeps.
-pub(crate) struct Spool {
-    receiver: mpsc::UnboundedReceiver<Message>,
-    feed: FeedSender,
-    session: SessionId,
-    item: ItemId,
-    decoder: Decoder,
-    offset: u64,
-    small: Vec<u8>,
-    blob: BlobWriter,
-    failed: Option<Error>,
+#[async_trait]
+impl OutputSink for SpoolSink {
+    async fn write(&self, bytes: Bytes) {
+        self.written.store(true, Ordering::Relaxed);
+        // The spool is gone only when the session is.
+        let _ = self.sender.send(Message::Bytes(bytes)).await;
+    }
+
+    async fn end(&self) {
+        self.ended.store(true, Ordering::Release);
+        let _ = self.sender.send(Message::End).await;
+    }
+
+    async fn read(&self, offset: u64, limit: usize) -> Option<Kept> {
+        let (reply, wait) = oneshot::channel();
+        let message = Message::Read {
+            offset,
+            limit,
+            reply,
+        };
+        self.sender.send(message).await.ok()?;
+        wait.await.ok()?
+    }
 }
 
-/// What a spool has kept.
-pub(crate) struct Spooled {
-    small: Vec<u8>,
-    blob: BlobWriter,
-    failed: Option<Error>,
+/// The other end: shows and keeps.
+pub(crate) struct Spool {
+    receiver: mpsc::Receiver<Message>,
+    screen: Screen,
+    keeper: Keeper,
+    /// The call has ended and what it started goes on.
+    open: bool,
+    failed: Option<String>,
 }
 
 /// Makes the two ends of a spool for the result `item`.
@@ -84,166 +134,185 @@ pub(crate) fn spool(
     item: ItemId,
     blob: BlobWriter,
 ) -> (Arc<SpoolSink>, Spool) {
-    let (sender, receiver) = mpsc::unbounded_channel();
-    let sink = SpoolSink {
-        sender,
-        written: AtomicU64::new(0),
-    };
-    let (small, decoder) = (Vec::new(), Decoder::default());
-    let (offset, failed) = (0, None);
+    let (sender, receiver) = mpsc::channel(INBOX);
     let spool = Spool {
         receiver,
-        feed,
-        session,
-        item,
-        decoder,
-        offset,
-        small,
-        blob,
-        failed,
+        screen: Screen::new(feed, session, item),
+        keeper: Keeper::new(blob),
+        open: false,
+        failed: None,
+    };
+    let sink = SpoolSink {
+        sender,
+        written: AtomicBool::new(false),
+        ended: AtomicBool::new(false),
     };
     (Arc::new(sink), spool)
 }
 
 impl Spool {
-    /// Takes all that comes until the end is told or the tool's end is dropped.
-    pub(crate) async fn run(mut self) -> Spooled {
-        while let Some(Message::Bytes(bytes)) = self.receiver.recv().await {
-            let text = self.decoder.push(&bytes);
-            self.show(text).await;
-            self.keep(&bytes).await;
+    /// Takes all that comes until nobody can write or read any more.
+    pub(crate) async fn run(mut self) {
+        loop {
+            let message = match self.screen.due() {
+                None => self.receiver.recv().await,
+                Some(due) => match timeout_at(due, self.receiver.recv()).await {
+                    Ok(message) => message,
+                    Err(_) => {
+                        self.screen.flush().await;
+                        continue;
+                    }
+                },
+            };
+            match message {
+                Some(message) => self.take(message).await,
+                None => break,
+            }
         }
-        let rest = self.decoder.finish();
-        self.show(rest).await;
-        Spooled {
-            small: self.small,
-            blob: self.blob,
-            failed: self.failed,
+        // A command that was cut off with its session has no end of its own.
+        self.end().await;
+    }
+
+    async fn take(&mut self, message: Message) {
+        match message {
+            Message::Bytes(bytes) => {
+                if !self.open {
+                    self.screen.push(&bytes).await;
+                }
+                if self.failed.is_none() {
+                    let pushed = self.keeper.push(&bytes).await;
+                    self.note(pushed);
+                }
+            }
+            Message::End => self.end().await,
+            Message::Settle { how, reply } => {
+                let settled = self.settle(how).await;
+                // The call may have been abandoned meanwhile.
+                let _ = reply.send(settled);
+            }
+            Message::Read {
+                offset,
+                limit,
+                reply,
+            } => {
+                let read = self.keeper.read(offset, limit).await;
+                let kept = read.map(|(offset, bytes)| Kept::new(offset, bytes.into()));
+                let _ = reply.send(kept.ok());
+            }
         }
     }
 
-    async fn show(&mut self, text: String) {
+    /// Nothing more comes: what went on after its call is written to its end.
+    async fn end(&mut self) {
+        if self.open && self.failed.is_none() {
+            self.open = false;
+            let closed = self.keeper.close().await.map(drop);
+            self.note(closed);
+        }
+    }
+
+    async fn settle(&mut self, how: Settle) -> Result<Settled, Error> {
+        self.screen.finish().await;
+        if let Some(message) = &self.failed {
+            return Err(Error::Backend {
+                backend: "spool",
+                source: message.clone().into(),
+            });
+        }
+        let keeper = &mut self.keeper;
+        let blob = match how {
+            Settle::Open => {
+                self.open = true;
+                keeper.open().await?
+            }
+            Settle::Keep(text) => {
+                if let Some(text) = text {
+                    keeper.push(text.as_bytes()).await?;
+                }
+                keeper.close().await?
+            }
+            Settle::KeepLong => keeper.close_if_begun().await?,
+        };
+        Ok(Settled {
+            blob,
+            lost: self.keeper.lost(),
+            bytes: self.keeper.bytes(),
+        })
+    }
+
+    fn note(&mut self, result: Result<(), Error>) {
+        if let Err(error) = result {
+            tracing::warn!(%error, "the output of a call could not be kept");
+            self.failed = Some(error.to_string());
+        }
+    }
+}
+
+/// Shows text to those who watch.
+struct Screen {
+    feed: FeedSender,
+    session: SessionId,
+    item: ItemId,
+    decoder: Decoder,
+    /// How much text is before what waits.
+    offset: u64,
+    waiting: String,
+    last: Option<Instant>,
+}
+
+impl Screen {
+    fn new(feed: FeedSender, session: SessionId, item: ItemId) -> Self {
+        Self {
+            feed,
+            session,
+            item,
+            decoder: Decoder::default(),
+            offset: 0,
+            waiting: String::new(),
+            last: None,
+        }
+    }
+
+    async fn push(&mut self, bytes: &[u8]) {
+        let text = self.decoder.push(bytes);
+        self.waiting.push_str(&text);
+        if self.waiting.len() > MAX_SHOWN {
+            let surplus = self.waiting.len() - MAX_SHOWN;
+            let cut = self.waiting.ceil_char_boundary(surplus);
+            self.waiting.drain(..cut);
+            self.offset += cut as u64;
+        }
+        if self.last.is_none_or(|last| last.elapsed() >= PAUSE) {
+            self.flush().await;
+        }
+    }
+
+    /// When what waits is to be shown.
+    fn due(&self) -> Option<Instant> {
+        let waits = !self.waiting.is_empty();
+        self.last.filter(|_| waits).map(|last| last + PAUSE)
+    }
+
+    async fn flush(&mut self) {
+        let text = std::mem::take(&mut self.waiting);
         if text.is_empty() {
             return;
         }
         let (session_id, item_id, offset) = (self.session, self.item, self.offset);
         self.offset += text.len() as u64;
-        self.feed
-            .live(Live::Delta(Delta {
-                session_id,
-                item_id,
-                offset,
-                text,
-            }))
-            .await;
+        self.last = Some(Instant::now());
+        let delta = Delta {
+            session_id,
+            item_id,
+            offset,
+            text,
+        };
+        self.feed.live(Live::Delta(delta)).await;
     }
 
-    async fn keep(&mut self, bytes: &[u8]) {
-        if self.failed.is_some() {
-            return;
-        }
-        self.small.extend_from_slice(bytes);
-        if self.small.len() > SMALL {
-            let bytes = std::mem::take(&mut self.small);
-            self.failed = self.blob.push(&bytes).await.err();
-        }
-    }
-}
-
-impl Spooled {
-    /// Adds text that did not come through the sink.
-    pub(crate) fn add(&mut self, text: &str) {
-        self.small.extend_from_slice(text.as_bytes());
-    }
-
-    /// Keeps the whole output on disk; it is flushed when this returns.
-    pub(crate) async fn store(mut self) -> Result<Option<BlobRef>, Error> {
-        if let Some(error) = self.failed {
-            return Err(error);
-        }
-        self.blob.push(&self.small).await?;
-        self.blob.finish().await
-    }
-
-    /// Ends a blob that was begun; writes nothing if there is none.
-    pub(crate) async fn finish(self) -> Result<Option<BlobRef>, Error> {
-        if self.blob.is_begun() {
-            self.store().await
-        } else {
-            Ok(None)
-        }
-    }
-}
-
-/// Turns bytes into text as they come; a character cut between two pieces waits for its rest.
-#[derive(Debug, Default)]
-struct Decoder {
-    rest: Vec<u8>,
-}
-
-impl Decoder {
-    fn push(&mut self, bytes: &[u8]) -> String {
-        self.rest.extend_from_slice(bytes);
-        let mut text = String::with_capacity(self.rest.len());
-        let mut used = 0;
-        loop {
-            match std::str::from_utf8(&self.rest[used..]) {
-                Ok(good) => {
-                    text.push_str(good);
-                    self.rest.clear();
-                    return text;
-                }
-                Err(error) => {
-                    let good = used + error.valid_up_to();
-                    text.push_str(&String::from_utf8_lossy(&self.rest[used..good]));
-                    let Some(bad) = error.error_len() else {
-                        self.rest.drain(..good);
-                        return text;
-                    };
-                    text.push(char::REPLACEMENT_CHARACTER);
-                    used = good + bad;
-                }
-            }
-        }
-    }
-
-    fn finish(&mut self) -> String {
-        String::from_utf8_lossy(&std::mem::take(&mut self.rest)).into_owned()
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use pretty_assertions::assert_eq;
-    use proptest::prelude::*;
-
-    use super::*;
-
-    proptest! {
-        #[test]
-        fn text_is_the_same_however_its_bytes_are_cut(
-            bytes in proptest::collection::vec(prop_oneof![Just(0xE4u8), Just(0xBD), Just(0xA0), Just(0xF0), any::<u8>()], 0..64),
-            cuts in proptest::collection::vec(0usize..64, 0..8),
-        ) {
-            let whole = String::from_utf8_lossy(&bytes).into_owned();
-            let mut cuts: Vec<usize> = cuts.into_iter().filter(|cut| *cut <= bytes.len()).collect();
-            cuts.push(0);
-            cuts.push(bytes.len());
-            cuts.sort_unstable();
-            let mut decoder = Decoder::default();
-            let mut text = String::new();
-            for pair in cuts.windows(2) {
-                text.push_str(&decoder.push(&bytes[pair[0]..pair[1]]));
-            }
-            text.push_str(&decoder.finish());
-            prop_assert_eq!(text, whole);
-        }
-    }
-
-    #[test]
-    fn a_character_waits_for_its_rest() {
-        let mut decoder = Decoder::default();
-        assert_eq!(decoder.push(&[0xE4, 0xBD]), "");
-        assert_eq!(decoder.push(&[0xA0, b'!']), "你!");
+    async fn finish(&mut self) {
+        let rest = self.decoder.finish();
+        self.waiting.push_str(&rest);
+        self.flush().await;
     }
 }

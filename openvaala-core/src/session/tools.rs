@@ -12,7 +12,7 @@ use openvaala_protocol::item::ToolResultStatus;
 use openvaala_storage::Error;
 
 use super::run::SessionDeps;
-use super::spool::{MAX_OUTPUT, Spooled, spool};
+use super::spool::{Settle, SpoolSink, spool};
 use crate::agent::{RunningCall, ToolOutcome};
 
 /// Images above this size go to the blob stream.
@@ -35,17 +35,14 @@ pub(crate) async fn run_tool(
         call.result,
         deps.blob_writer(),
     );
-    let context = ToolContext::new(call.call_id, cancel.clone(), sink.clone());
-    let tool = async {
-        let run = AssertUnwindSafe(routed.tool.call(context, &routed.arguments)).catch_unwind();
-        let result = run.await;
-        sink.end();
-        result
-    };
-    let (result, spooled) = tokio::join!(tool, spool.run());
-    let output = match result {
+    // It lives as long as what the call starts, which may be longer than the call.
+    deps.background.spawn(spool.run());
+    let context = ToolContext::new(call.call_id, cancel.clone(), sink.clone())
+        .with_commands(deps.commands.clone());
+    let run = AssertUnwindSafe(routed.tool.call(context, &routed.arguments)).catch_unwind();
+    let output = match run.await {
         Ok(Ok(output)) => output,
-        Ok(Err(error)) => return failed(&call.tool, error, &cancel, spooled).await,
+        Ok(Err(error)) => return failed(&call.tool, error, &cancel, &sink).await,
         Err(_) => {
             let why = format!(
                 "{} failed: a fault in the tool itself (it panicked)",
@@ -54,7 +51,7 @@ pub(crate) async fn run_tool(
             return ToolOutcome::said(ToolResultStatus::Failed, why);
         }
     };
-    match outcome(&deps, output, spooled, sink.written(), &cancel).await {
+    match outcome(&deps, output, &sink, &cancel).await {
         Ok(outcome) => outcome,
         Err(error) => {
             let why = format!(
@@ -66,7 +63,12 @@ pub(crate) async fn run_tool(
     }
 }
 
-async fn failed(tool: &str, error: ToolError, cancel: &Cancel, spooled: Spooled) -> ToolOutcome {
+async fn failed(
+    tool: &str,
+    error: ToolError,
+    cancel: &Cancel,
+    sink: &Arc<SpoolSink>,
+) -> ToolOutcome {
     let interrupted = cancel.is_cancelled();
     let status = if interrupted {
         ToolResultStatus::Interrupted
@@ -74,8 +76,8 @@ async fn failed(tool: &str, error: ToolError, cancel: &Cancel, spooled: Spooled)
         ToolResultStatus::Failed
     };
     let mut outcome = ToolOutcome::said(status, error.to_string());
-    match spooled.finish().await {
-        Ok(blob) => outcome.output = blob,
+    match sink.settle(Settle::KeepLong).await {
+        Ok(settled) => outcome.output = settled.blob,
         Err(error) => tracing::warn!(%error, tool, "the output of a failed tool could not be kept"),
     }
     outcome
@@ -85,12 +87,12 @@ async fn failed(tool: &str, error: ToolError, cancel: &Cancel, spooled: Spooled)
 async fn outcome(
     deps: &Arc<SessionDeps>,
     output: ToolOutput,
-    mut spooled: Spooled,
-    written: u64,
+    sink: &Arc<SpoolSink>,
     cancel: &Cancel,
 ) -> Result<ToolOutcome, Error> {
     let mut cut = output.cut;
     let mut content = Vec::with_capacity(output.content.len());
+    let mut whole = None;
     let mut room = DEFAULT_CAP;
     for piece in output.content {
         match piece {
@@ -101,26 +103,20 @@ async fn outcome(
             }
             Content::Text { text } => {
                 cut = true;
-                if written == 0 {
-                    spooled.add(&text);
-                }
                 content.push(Content::Text {
                     text: clip_text(&text, room.max(1_000)).text,
                 });
+                whole.get_or_insert_with(String::new).push_str(&text);
                 room = 0;
             }
             image => content.push(store_image(deps, image).await?),
         }
     }
-    let blob = if cut {
-        spooled.store().await?
-    } else {
-        spooled.finish().await?
-    };
-    if written > MAX_OUTPUT {
-        let kept = MAX_OUTPUT >> 20;
+    let settled = sink.settle(how(sink, cut, whole)).await?;
+    if settled.lost > 0 && !sink.goes_on() {
+        let (lost, bytes) = (settled.lost >> 20, settled.bytes >> 20);
         content.push(Content::text(format!(
-            "[only the first {kept} MiB of the output are kept]"
+            "[of {bytes} MiB of output the first 255 MiB and the end are kept; {lost} MiB between them are not]"
         )));
     }
     let status = match output.status {
@@ -132,8 +128,19 @@ async fn outcome(
         status,
         content,
         exit_code: output.exit_code,
-        output: blob,
+        output: settled.blob,
     })
+}
+
+/// What is to become of the raw output; `whole` is text that was cut here and that the sink does not have.
+fn how(sink: &Arc<SpoolSink>, cut: bool, whole: Option<String>) -> Settle {
+    if sink.goes_on() {
+        Settle::Open
+    } else if cut {
+        Settle::Keep(whole.filter(|_| !sink.was_written()))
+    } else {
+        Settle::KeepLong
+    }
 }
 
 /// Moves a large image into the blob stream; everything else stays as it is.

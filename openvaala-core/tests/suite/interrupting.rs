@@ -10,7 +10,7 @@ use pretty_assertions::assert_eq;
 use super::script::{Script, Step, bash, builder, items, kinds, turn_end};
 
 /// Waits until live text has all of `text` in it.
-async fn shown(events: &mut Subscription, text: &str) {
+pub(crate) async fn shown(events: &mut Subscription, text: &str) {
     let mut seen = String::new();
     while !seen.contains(text) {
         match events.next().await.expect("the conversation goes on") {
