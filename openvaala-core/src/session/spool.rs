@@ -3,8 +3,9 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use async_trait::async_trait;
 use bytes::Bytes;
-use openvaala_executor::tool::OutputSink;
+use openvaala_executor::tool::{Kept, OutputSink};
 use openvaala_protocol::content::BlobRef;
 use openvaala_protocol::event::{Delta, Live};
 use openvaala_protocol::id::{ItemId, SessionId};
@@ -44,8 +45,9 @@ impl SpoolSink {
     }
 }
 
+#[async_trait]
 impl OutputSink for SpoolSink {
-    fn write(&self, mut bytes: Bytes) {
+    async fn write(&self, mut bytes: Bytes) {
         let before = self
             .written
             .fetch_add(bytes.len() as u64, Ordering::Relaxed);
@@ -54,6 +56,10 @@ impl OutputSink for SpoolSink {
         if !bytes.is_empty() {
             let _ = self.sender.send(Message::Bytes(bytes));
         }
+    }
+
+    async fn read(&self, _offset: u64, _limit: usize) -> Option<Kept> {
+        None
     }
 }
 

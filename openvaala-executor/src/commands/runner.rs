@@ -8,6 +8,7 @@ use std::time::Duration;
 use bytes::Bytes;
 use tokio::select;
 use tokio::sync::{OwnedSemaphorePermit, mpsc, oneshot, watch};
+use tokio::task::yield_now;
 use tokio::time::{Instant, sleep_until};
 use tokio_util::sync::CancellationToken;
 
@@ -173,6 +174,8 @@ impl Runner {
                 () = self.input.fed() => {}
                 event = next_event(&mut self.process), if self.writing.is_none() && !self.closed => {
                     self.take(event);
+                    // A flood must not keep the clock and other tasks from their turn.
+                    yield_now().await;
                 }
             }
         }
