@@ -210,10 +210,7 @@ fn plain_length(text: &str) -> usize {
         _ => false,
     };
     let bytes = text.as_bytes();
-    bytes
-        .iter()
-        .position(|byte| special(byte))
-        .unwrap_or(bytes.len())
+    bytes.iter().position(special).unwrap_or(bytes.len())
 }
 
 #[cfg(test)]
