@@ -5,14 +5,17 @@
 //! [`Files`](file::Files) and [`Processes`](process::Processes) and offers [`Tool`](tool::Tool)s.
 //! A [`Toolbox`](tool::Toolbox) merges the tools of several workspaces for the model.
 //!
+//! [`Commands`](commands::Commands) are what a session runs: they outlive the call that started
+//! them, and end with the session.
+//!
 //! Nothing here reads the environment or the home directory of this process: variables, paths and
 //! ids are values given by the caller.
 //!
 //! | feature | brings |
 //! | --- | --- |
-//! | none | the traits, tool routing, and [`output`] made fit for a model |
+//! | none | the traits, tool routing, [`commands`], and [`output`] made fit for a model |
 //! | `local` | the machine that this process runs on: `local::LocalExecutor` (Unix) |
-//! | `tools` | the tools `bash` and `read_file`, for every environment |
+//! | `tools` | the tools `bash` and `read_file` for every environment, and `bash_output` and the like for a session's commands |
 //! | `conformance` | the suite that an executor must pass: `executor_conformance!` |
 //!
 //! # A tool of your own
@@ -77,6 +80,39 @@
 //! # Ok(())
 //! # }
 //! # #[cfg(not(all(feature = "local", feature = "tools")))]
+//! # fn main() {}
+//! ```
+//!
+//! # A command that goes on
+//!
+//! ```
+//! # #[cfg(feature = "local")]
+//! # #[tokio::main(flavor = "current_thread")]
+//! # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! use std::sync::Arc;
+//!
+//! use openvaala_executor::Executor;
+//! use openvaala_executor::commands::{CommandsOptions, StartOptions, commands};
+//! use openvaala_executor::local::{LocalExecutor, LocalOptions};
+//! use openvaala_executor::output::MemoryOutput;
+//! use openvaala_executor::process::Command;
+//!
+//! let folder = tempfile::tempdir()?;
+//! let executor = LocalExecutor::new(LocalOptions::default());
+//! let workspace = executor.open(&folder.path().to_string_lossy()).await?;
+//!
+//! let (commands, session) = commands(CommandsOptions::default());
+//! let session = tokio::spawn(session);
+//! let options = StartOptions::new(Arc::new(MemoryOutput::new(1 << 20)));
+//! let line = Command::new("echo hello; sleep 1000");
+//! let server = commands.start(workspace.processes(), line, options).await?.leave().await;
+//! server.news().await;
+//! assert_eq!(server.take_text().await?.text, "hello\n");
+//! commands.close().await;
+//! session.await?;
+//! # Ok(())
+//! # }
+//! # #[cfg(not(feature = "local"))]
 //! # fn main() {}
 //! ```
 

@@ -37,7 +37,8 @@ pub trait Workspace: Debug + Send + Sync + 'static {
 
     /// Ends everything that was started in it; afterwards nothing can be started.
     ///
-    /// Returns when every process group has been sent its kill. Closing twice is closing once.
+    /// Returns when every process group has been sent its kill, and, where the environment can find
+    /// them, every process that left its group. Closing twice is closing once.
     async fn close(&self);
 }
 

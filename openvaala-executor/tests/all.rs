@@ -3,8 +3,13 @@
 #[cfg(test)]
 mod all {
     mod bash;
+    mod commands;
     mod conformance;
+    mod flood;
+    mod leftovers;
     mod local;
     mod read_file;
+    mod session;
+    mod storm;
     mod support;
 }

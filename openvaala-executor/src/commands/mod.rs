@@ -101,9 +101,7 @@ impl fmt::Display for CommandId {
 /// The loop ends when [`Commands::close`] was called or every handle was dropped, and everything
 /// that it ran is dead then. It runs one task a command, which it owns: dropping it ends them, and
 /// kills their groups as soon as the runtime gets to it.
-pub fn commands(
-    options: CommandsOptions,
-) -> (Commands, impl Future<Output = ()> + Send + 'static) {
+pub fn commands(options: CommandsOptions) -> (Commands, impl Future<Output = ()> + Send + 'static) {
     let (requests, mailbox) = mpsc::channel(MAILBOX);
     let max_running = options.max_running.min(Semaphore::MAX_PERMITS);
     let handle = Commands {

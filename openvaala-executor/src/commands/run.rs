@@ -85,10 +85,8 @@ impl Session {
             Request::Get { id, reply } => {
                 let known = || self.known.keys().copied().collect();
                 let found = self.known.get(&id).cloned();
-                let _ = reply.send(found.ok_or_else(|| CommandError::NotFound {
-                    id,
-                    known: known(),
-                }));
+                let _ =
+                    reply.send(found.ok_or_else(|| CommandError::NotFound { id, known: known() }));
             }
             Request::List(reply) => {
                 let _ = reply.send(self.known.values().map(CommandHandle::info).collect());
@@ -126,7 +124,10 @@ impl Session {
                 () = sleep_until(deadline) => break,
             }
         }
-        tracing::warn!(left = self.tasks.len(), "commands did not end with their session in time");
+        tracing::warn!(
+            left = self.tasks.len(),
+            "commands did not end with their session in time"
+        );
         self.tasks.shutdown().await;
     }
 }

@@ -8,6 +8,7 @@ use std::time::Duration;
 use bytes::Bytes;
 use tokio::select;
 use tokio::sync::{OwnedSemaphorePermit, mpsc, oneshot, watch};
+use tokio::task::yield_now;
 use tokio::time::{Instant, sleep_until};
 use tokio_util::sync::CancellationToken;
 
@@ -162,17 +163,19 @@ impl Runner {
                 },
                 () = fired(self.abandoned.as_ref()) => {
                     self.abandoned = None;
-                    self.begin_stop(StoppedBy::Call);
+                    self.stop(Signal::Terminate, StoppedBy::Call);
                 }
                 () = self.closing.cancelled(), if !self.closing_seen => {
                     self.closing_seen = true;
-                    self.begin_stop(StoppedBy::Session);
+                    self.stop(Signal::Terminate, StoppedBy::Session);
                 }
                 () = until(wake) => self.on_time(),
                 () = taken(&mut self.writing) => self.on_taken(),
                 () = self.input.fed() => {}
                 event = next_event(&mut self.process), if self.writing.is_none() && !self.closed => {
                     self.take(event);
+                    // A flood must not keep the clock and other tasks from their turn.
+                    yield_now().await;
                 }
             }
         }
@@ -234,9 +237,11 @@ impl Runner {
     fn on_time(&mut self) {
         let now = Instant::now();
         match self.stop {
-            Some(stop) if stop.kill_at.is_some_and(|at| at <= now) => self.kill(),
+            Some(stop) if stop.kill_at.is_some_and(|at| at <= now) => {
+                self.stop(Signal::Kill, stop.by);
+            }
             None if self.timeout_at.is_some_and(|at| at <= now) => {
-                self.begin_stop(StoppedBy::Timeout);
+                self.stop(Signal::Terminate, StoppedBy::Timeout);
             }
             _ => {}
         }
@@ -264,25 +269,20 @@ impl Runner {
         }
     }
 
-    /// Asks the group to end; what happens next is up to the clock.
-    fn begin_stop(&mut self, by: StoppedBy) {
-        if self.stop.is_some() || self.process.is_none() {
+    /// Ends the group, or asks it to end; what happens next is up to the clock. The first reason
+    /// stays.
+    fn stop(&mut self, signal: Signal, by: StoppedBy) {
+        if self.process.is_none() || (self.stop.is_some() && signal != Signal::Kill) {
             return;
         }
         let now = Instant::now();
-        let kill_at = Some(now + GRACE);
+        let by = self.stop.map_or(by, |stop| stop.by);
+        let kill_at = (signal != Signal::Kill).then(|| now + GRACE);
         self.stop = Some(Stop { by, kill_at });
-        self.signal(Signal::Terminate);
+        self.signal(signal);
         if let Some(remains) = &mut self.remains {
             remains.hurry(now);
         }
-    }
-
-    fn kill(&mut self) {
-        if let Some(stop) = &mut self.stop {
-            stop.kill_at = None;
-        }
-        self.signal(Signal::Kill);
     }
 
     fn signal(&self, signal: Signal) {
@@ -311,12 +311,7 @@ impl Runner {
                     let _ = reply.send(self.unseen());
                 }
             }
-            Ask::Stop { signal, by } => {
-                self.begin_stop(by);
-                if signal == Signal::Kill {
-                    self.kill();
-                }
-            }
+            Ask::Stop { signal, by } => self.stop(signal, by),
         }
     }
 

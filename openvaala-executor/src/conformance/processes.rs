@@ -2,7 +2,9 @@
 
 use super::{Ran, Target, ok, refused, run, spawn, within};
 use crate::error::ExecutorError;
-use crate::process::{Command, ExitStatus, OutputStream, Process, ProcessEvent, Signal};
+use crate::process::{
+    Command, ExitStatus, Input, OutputStream, Process, ProcessEvent, ProcessInput, Signal,
+};
 
 const SUCCESS: ExitStatus = ExitStatus::exited(0);
 
@@ -40,6 +42,72 @@ pub async fn standard_input_is_closed(target: Target) {
         run(&*workspace, Command::new("cat; echo end")).await,
         Ran::new("end\n", "", SUCCESS)
     );
+}
+
+/// What is written to a piped input is read as it comes, and dropping it is its end.
+pub async fn piped_input_is_read_to_its_end(target: Target) {
+    let workspace = target.open().await;
+    let line = "read first; echo \"got $first\"; cat; echo end";
+    let command = Command::new(line).with_input(Input::Piped);
+    let mut process = spawn(&*workspace, command).await;
+    let mut input = input(&mut *process);
+    assert!(
+        process.take_input().is_none(),
+        "the input must be given out once"
+    );
+    ok(within(input.write("one\n".into())).await);
+    let Some(output) = within(process.next_output()).await else {
+        panic!("the output must not end yet")
+    };
+    assert_eq!(output.bytes, "got one\n");
+    ok(within(input.write("two\n".into())).await);
+    drop(input);
+    assert_eq!(stdout_until_closed(&mut *process).await, "two\nend\n");
+}
+
+/// A command that reads nothing holds the writer back, not the rest.
+pub async fn input_that_is_not_read_does_not_stall_the_output(target: Target) {
+    let workspace = target.open().await;
+    let line = "n=0; while [ $n -lt 1000 ]; do echo $n; n=$((n+1)); done; wc -c";
+    let command = Command::new(line).with_input(Input::Piped);
+    let mut process = spawn(&*workspace, command).await;
+    let mut input = input(&mut *process);
+    let writing = async move { input.write(vec![b'x'; 1 << 20].into()).await };
+    let (written, output) = futures::join!(within(writing), stdout_until_closed(&mut *process));
+    ok(written);
+    assert_eq!(output.lines().count(), 1_001);
+    assert_eq!(
+        output.lines().last().map(str::trim),
+        Some("1048576"),
+        "all bytes must arrive"
+    );
+}
+
+/// Writing to a command that is gone is an error, not a hang.
+pub async fn input_of_an_ended_command_is_refused(target: Target) {
+    let workspace = target.open().await;
+    let command = Command::new("exit 0").with_input(Input::Piped);
+    let mut process = spawn(&*workspace, command).await;
+    let mut input = input(&mut *process);
+    ok(within(process.wait()).await);
+    // Pipes and channels may take a little before they tell.
+    let writing = async {
+        loop {
+            if let Err(error) = input.write(vec![b'x'; 1 << 16].into()).await {
+                return error;
+            }
+        }
+    };
+    let error = within(writing).await;
+    assert!(matches!(error, ExecutorError::Process { .. }), "{error:?}");
+}
+
+#[track_caller]
+fn input(process: &mut dyn Process) -> Box<dyn ProcessInput> {
+    match process.take_input() {
+        Some(input) => input,
+        None => panic!("a piped input must be there"),
+    }
 }
 
 /// Variables of the command are added; a later one wins.

@@ -35,10 +35,7 @@ pub(super) enum Wanted {
     /// One value.
     Is(String),
     /// Any value with this beginning, but for one.
-    StartsWith {
-        prefix: String,
-        except: String,
-    },
+    StartsWith { prefix: String, except: String },
 }
 
 impl Wanted {

@@ -15,8 +15,8 @@ use openvaala_protocol::id::ExecutorId;
 use rustix::fs::{Access, access};
 use tokio::task::spawn_blocking;
 
-pub use self::leftover::{Leftover, end_leftovers, leftovers};
 use self::files::LocalFiles;
+pub use self::leftover::{Leftover, end_leftovers, leftovers};
 use self::process::LocalProcesses;
 use crate::error::ExecutorError;
 use crate::executor::Executor;

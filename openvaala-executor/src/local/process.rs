@@ -82,10 +82,7 @@ impl LocalProcesses {
         };
         // Never `pre_exec`: std would fork instead of posix_spawn, which copies the page tables
         // of a large process.
-        command
-            .process_group(0)
-            .stdin(input)
-            .kill_on_drop(true);
+        command.process_group(0).stdin(input).kill_on_drop(true);
         command
     }
 }

@@ -14,19 +14,19 @@ pub(super) struct Line {
 }
 
 impl Line {
-    /// Writes text without control characters over what stands at the cursor.
+    /// Writes text without control characters, but for tabs and line breaks, over what stands at
+    /// the cursor.
     pub(super) fn write(&mut self, text: &str, out: &mut String) {
-        if self.cursor == self.text.len() {
-            if text.len() > LONGEST_LINE {
-                self.give(out);
-                out.push_str(text);
-                self.begun = true;
-                return;
-            }
-            self.text.push_str(text);
-            self.cursor = self.text.len();
+        if self.cursor < self.text.len() {
+            self.write_over(text, out);
+        } else if let Some(end) = text.rfind('\n') {
+            out.push_str(&self.text);
+            out.push_str(&text[..=end]);
+            self.clear();
+            self.begun = false;
+            self.append(&text[end + 1..]);
         } else {
-            text.chars().for_each(|c| self.overwrite(c));
+            self.append(text);
         }
         if self.text.len() > LONGEST_LINE {
             self.give(out);
@@ -77,11 +77,6 @@ impl Line {
         }
     }
 
-    /// Moves the cursor to the end.
-    pub(super) const fn last(&mut self) {
-        self.cursor = self.text.len();
-    }
-
     /// Erases from the cursor to the end.
     pub(super) fn erase_end(&mut self) {
         self.text.truncate(self.cursor);
@@ -90,6 +85,22 @@ impl Line {
     /// Erases all of it.
     pub(super) fn erase(&mut self) {
         self.clear();
+    }
+
+    fn append(&mut self, text: &str) {
+        self.text.push_str(text);
+        self.cursor = self.text.len();
+    }
+
+    fn write_over(&mut self, text: &str, out: &mut String) {
+        for c in text.chars() {
+            match c {
+                '\n' => self.end(out),
+                // A tab erases nothing; it is put behind what stands in the line.
+                '\t' => self.append("\t"),
+                c => self.overwrite(c),
+            }
+        }
     }
 
     fn overwrite(&mut self, c: char) {

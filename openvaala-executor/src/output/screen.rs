@@ -81,8 +81,11 @@ impl Parser {
         let mut rest = piece;
         while !rest.is_empty() {
             if matches!(self.state, State::Text) {
-                // Plain text, which most is, goes as a whole.
-                let plain = rest.find(char::is_control).unwrap_or(rest.len());
+                let plain = if self.at_return {
+                    rest.find(char::is_control).unwrap_or(rest.len())
+                } else {
+                    plain_length(rest)
+                };
                 if plain > 0 {
                     self.write(&rest[..plain], text);
                     rest = &rest[plain..];
@@ -102,15 +105,6 @@ impl Parser {
             self.line.home(text);
         }
         self.line.write(plain, text);
-    }
-
-    /// A tab erases nothing; it is put behind what stands in the line.
-    fn tab(&mut self, text: &mut String) {
-        if std::mem::take(&mut self.at_return) {
-            self.line.home(text);
-        }
-        self.line.last();
-        self.line.write("\t", text);
     }
 
     fn step(&mut self, c: char, text: &mut String) -> State {
@@ -198,12 +192,25 @@ impl Parser {
                 self.line.end(text);
             }
             '\u{8}' if !self.at_return => self.line.back(1),
-            '\t' => self.tab(text),
+            '\t' => self.write("\t", text),
             c if c.is_control() => {}
             c => self.write(c.encode_utf8(&mut [0; 4]), text),
         }
         State::Text
     }
+}
+
+/// How much of a text holds nothing but characters, tabs and line breaks, which is most of what
+/// there is and may go as a whole. It may stop before a character that needs a closer look.
+fn plain_length(text: &str) -> usize {
+    // 0xC2 begins the control characters above ASCII, and some others.
+    let special = |byte: &u8| match byte {
+        b'\n' | b'\t' => false,
+        0..0x20 | 0x7f | 0xc2 => true,
+        _ => false,
+    };
+    let bytes = text.as_bytes();
+    bytes.iter().position(special).unwrap_or(bytes.len())
 }
 
 #[cfg(test)]

@@ -114,8 +114,9 @@ fn wanted(args: &Arguments) -> Result<Option<Wanted>, ToolError> {
         }
     }
     let pattern = args.pattern.as_deref().map(Regex::new).transpose();
-    let pattern = pattern
-        .map_err(|error| invalid::<BashOutput>(format!("pattern is no regular expression: {error}")))?;
+    let pattern = pattern.map_err(|error| {
+        invalid::<BashOutput>(format!("pattern is no regular expression: {error}"))
+    })?;
     Ok(Some(Wanted {
         first: args.from_line.unwrap_or(1),
         limit: args.lines.unwrap_or(DEFAULT_LINES),

@@ -47,10 +47,7 @@ pub(super) fn scan(variable: &'static str, wanted: &Wanted) -> Vec<Leftover> {
 }
 
 /// Ends all of them; gives back those that were found at first.
-pub(in crate::local) async fn end_marked(
-    variable: &'static str,
-    wanted: Wanted,
-) -> Vec<Leftover> {
+pub(in crate::local) async fn end_marked(variable: &'static str, wanted: Wanted) -> Vec<Leftover> {
     let find = async || {
         let wanted = wanted.clone();
         let found = spawn_blocking(move || scan(variable, &wanted)).await;
@@ -58,7 +55,9 @@ pub(in crate::local) async fn end_marked(
     };
     let first = find().await;
     let deadline = Instant::now() + GRACE;
-    first.iter().for_each(|leftover| signal(leftover, Signal::TERM));
+    first
+        .iter()
+        .for_each(|leftover| signal(leftover, Signal::TERM));
     while first.iter().any(is_alive) && Instant::now() < deadline {
         sleep(LOOK_EVERY).await;
     }
@@ -70,7 +69,8 @@ pub(in crate::local) async fn end_marked(
         if left.is_empty() {
             break;
         }
-        left.iter().for_each(|leftover| signal(leftover, Signal::KILL));
+        left.iter()
+            .for_each(|leftover| signal(leftover, Signal::KILL));
         sleep(LOOK_EVERY).await;
     }
     first
@@ -179,12 +179,17 @@ mod tests {
     #[test]
     fn this_process_and_its_parent_are_spared() {
         let own = ancestors();
-        assert!(own.contains(&std::process::id()) && own.contains(&std::os::unix::process::parent_id()));
+        assert!(
+            own.contains(&std::process::id()) && own.contains(&std::os::unix::process::parent_id())
+        );
     }
 
     #[test]
     fn a_number_that_changed_hands_gets_no_signal() {
-        let mut child = std::process::Command::new("sleep").arg("1000").spawn().unwrap();
+        let mut child = std::process::Command::new("sleep")
+            .arg("1000")
+            .spawn()
+            .unwrap();
         let started = stat(child.id()).unwrap().started;
         let other = Leftover {
             pid: child.id(),

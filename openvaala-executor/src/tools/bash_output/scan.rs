@@ -95,9 +95,7 @@ impl Scan {
     pub(super) fn finish(self) -> (String, bool) {
         let (mut text, last) = (self.text, self.number - 1);
         match self.more_from {
-            Some(line) => text.push_str(&format!(
-                "[more: go on with from_line {line}]\n"
-            )),
+            Some(line) => text.push_str(&format!("[more: go on with from_line {line}]\n")),
             None if self.found == 0 => {
                 text.push_str(&format!("[no such line; there are {last} so far]\n"));
             }
@@ -140,8 +138,8 @@ impl Scan {
         let number = self.number;
         self.number += 1;
         let pattern = self.wanted.pattern.as_ref();
-        let wanted = number >= self.wanted.first
-            && pattern.is_none_or(|pattern| pattern.is_match(&line));
+        let wanted =
+            number >= self.wanted.first && pattern.is_none_or(|pattern| pattern.is_match(&line));
         if !wanted || self.more_from.is_some() {
             return;
         }

@@ -1,0 +1,89 @@
+//! What is left of a runtime that died.
+
+use std::fs;
+use std::time::{Duration, Instant};
+
+use openvaala_executor::Executor;
+use openvaala_executor::local::{LocalExecutor, LocalOptions, end_leftovers, leftovers};
+use openvaala_executor::process::Command;
+use pretty_assertions::assert_eq;
+
+use super::session::marked;
+use super::support::{Place, temp_dir};
+
+const RUNTIME: &str = "OPENVAALA_RUNTIME";
+
+/// Runs a line with a marker, in a workspace that is left as a crash would leave it.
+async fn run_marked(marker: &str, line: &str) {
+    let (folder, root) = temp_dir();
+    let path = ("PATH".to_owned(), "/usr/local/bin:/usr/bin:/bin".to_owned());
+    let options = LocalOptions::new(vec![path]).with_marker(marker);
+    let workspace = LocalExecutor::new(options).open(&root).await.unwrap();
+    let mut process = workspace
+        .processes()
+        .spawn(Command::new(line))
+        .await
+        .unwrap();
+    assert!(process.wait().await.unwrap().success());
+    drop(folder);
+}
+
+/// Both are out of their group when the line has ended.
+const ESCAPES: &str = "setsid -f sleep 1000 >/dev/null 2>&1 </dev/null; \
+     setsid -f sh -c \"trap '' TERM; sleep 1000; sleep 1000\" >/dev/null 2>&1 </dev/null; true";
+
+fn unique(name: &str) -> String {
+    format!("{name}-{}", std::process::id())
+}
+
+#[tokio::test]
+async fn leftovers_of_other_runtimes_are_ended_and_own_ones_are_not() {
+    let prefix = unique("leftover");
+    let (old, own, other) = (
+        format!("{prefix}/1"),
+        format!("{prefix}/2"),
+        unique("stranger"),
+    );
+    for marker in [&old, &own, &other] {
+        run_marked(marker, ESCAPES).await;
+    }
+    let found = leftovers(&prefix, &own);
+    assert!(found.len() >= 2, "{found:?}");
+    assert!(
+        found.iter().all(|leftover| leftover.marker == old),
+        "{found:?}"
+    );
+    assert!(
+        found
+            .iter()
+            .any(|leftover| leftover.command == "sleep 1000"),
+        "{found:?}"
+    );
+    let started = Instant::now();
+    let ended = end_leftovers(&prefix, &own).await;
+    assert!(started.elapsed() < Duration::from_secs(2));
+    assert!(ended.len() >= 2, "{ended:?}");
+    assert_eq!(leftovers(&prefix, &own), []);
+    assert!(marked(RUNTIME, &own).len() >= 2 && marked(RUNTIME, &other).len() >= 2);
+    end_leftovers(&prefix, "").await;
+    end_leftovers(&other, "").await;
+    assert!(marked(RUNTIME, &own).is_empty() && marked(RUNTIME, &other).is_empty());
+    assert_eq!(
+        end_leftovers(&prefix, "").await,
+        [],
+        "nothing is left to end"
+    );
+}
+
+#[tokio::test]
+async fn closing_a_workspace_ends_what_left_its_group() {
+    let place = Place::open().await;
+    let line = format!("echo $OPENVAALA_WORKSPACE >mark; {ESCAPES}");
+    let command = Command::new(line).with_env("OPENVAALA_WORKSPACE", "hidden");
+    let mut process = place.workspace.processes().spawn(command).await.unwrap();
+    assert!(process.wait().await.unwrap().success());
+    let mark = fs::read_to_string(place.path().join("mark")).unwrap();
+    assert!(marked("OPENVAALA_WORKSPACE", mark.trim()).len() >= 2);
+    place.workspace.close().await;
+    assert!(marked("OPENVAALA_WORKSPACE", mark.trim()).is_empty());
+}
