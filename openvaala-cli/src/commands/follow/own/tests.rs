@@ -28,7 +28,7 @@ fn turn(n: u128, input: u128) -> Entry {
 }
 
 fn message(turn: Option<u128>, text: &str) -> Entry {
-    let turn = turn.map_or("null".to_owned(), |turn| format!("{:?}", id(turn)));
+    let turn = turn.map_or_else(|| "null".to_owned(), |turn| format!("{:?}", id(turn)));
     let (item, session) = (id(9), id(5));
     read(&format!(
         r#"{{"item":{{"seq":2,"session_id":"{session}","item":{{"id":"{item}","kind":"assistant_message","turn":{turn},
