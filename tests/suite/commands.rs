@@ -229,8 +229,33 @@ fn images_reach_the_model_and_what_is_none_is_named() {
 }
 
 #[test]
+fn an_agent_is_named_and_one_that_is_not_there_is_told_from_those_that_are() {
+    let (sandbox, mut model) = echo();
+    let agents = sandbox.config().join("agents");
+    fs::create_dir_all(&agents).unwrap();
+    fs::write(
+        agents.join("reviewer.yaml"),
+        "instructions: Look for mistakes in paper planes.\n",
+    )
+    .unwrap();
+    let _ = sandbox
+        .run(&["exec", "--agent", "reviewer", "look"])
+        .expect_code(0);
+    let body = model.requests()[0].body.to_string();
+    assert!(
+        body.contains("Look for mistakes in paper planes."),
+        "{body}"
+    );
+    let _ = sandbox
+        .run(&["exec", "--agent", "revewer", "look"])
+        .expect_code(1)
+        .expect_stderr(&["revewer", "reviewer"]);
+    assert_eq!(sandbox.conversations().len(), 1);
+}
+
+#[test]
 fn an_answer_by_schema_is_alone_on_standard_output() {
-    let model = FakeModel::start(|asked| match (asked.last_user().as_str(), asked.step()) {
+    let mut model = FakeModel::start(|asked| match (asked.last_user().as_str(), asked.step()) {
         ("good", 0) => Answer::stream()
             .say("I will look.")
             .call("call_1", "bash", r#"{"command":"echo hi"}"#)
@@ -247,6 +272,8 @@ fn an_answer_by_schema_is_alone_on_standard_output() {
         .expect_code(0);
     assert_eq!(good.stdout, "{\"licence\": \"MIT\"}\n");
     let _ = good.expect_stderr(&["→ bash echo hi"]);
+    let format = &model.requests()[0].body["response_format"];
+    assert_eq!(format["json_schema"]["schema"], json!({ "type": "object" }));
     let bad = sandbox
         .run(&[&by_schema[..], &["bad"]].concat())
         .expect_code(1);
