@@ -1,9 +1,14 @@
 //! What can be said on the command line.
 
+mod since;
+
 use std::net::SocketAddr;
 use std::path::PathBuf;
 
-use clap::{Args, Parser, Subcommand};
+use clap::{Args, Parser, Subcommand, ValueEnum};
+use clap_complete::Shell;
+
+pub(crate) use self::since::Since;
 
 /// Runs agents and keeps every conversation.
 #[derive(Debug, Parser)]
@@ -43,9 +48,11 @@ pub(crate) struct DirArgs {
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
     Exec(ExecArgs),
-    Serve(ServeArgs),
+    Send(SendArgs),
+    Interrupt(InterruptArgs),
     List(ListArgs),
     Show(ShowArgs),
+    Serve(ServeArgs),
     /// Builds the index of conversations anew from their logs
     ///
     /// The logs are read and never changed; what cannot be read is named. Goes through the server if one runs.
@@ -56,6 +63,7 @@ pub(crate) enum Command {
     Provider(ProviderCommand),
     #[command(subcommand)]
     Config(ConfigCommand),
+    Completions(CompletionsArgs),
 }
 
 /// Has an agent do something in this folder, and shows what it does
@@ -66,20 +74,95 @@ pub(crate) enum Command {
 #[command(
     after_help = "Examples:\n  openvaala exec \"what does this project do?\"\n  \
     openvaala exec --cwd ~/work --model openai/gpt-5.4-mini \"fix the failing test\"\n  \
+    git diff | openvaala exec \"review this change\"\n  \
+    openvaala exec - < prompt.md\n  \
+    openvaala exec --last \"and now the tests\"\n  \
+    openvaala exec --image screenshot.png \"what is wrong here?\"\n  \
+    openvaala exec --output-schema answer.json \"which licence is this?\"\n  \
     openvaala exec --json \"list the open questions in NOTES.md\""
 )]
 pub(crate) struct ExecArgs {
-    /// What to do
-    pub(crate) prompt: String,
+    #[command(flatten)]
+    pub(crate) prompt: PromptArgs,
     /// One event a line, as JSON
     #[arg(long)]
     pub(crate) json: bool,
     /// The folder to work in [default: this one]
     #[arg(long, value_name = "DIR")]
     pub(crate) cwd: Option<PathBuf>,
-    /// The model to ask, as PROVIDER/MODEL [default: the configured one]
+    /// The model to ask, as PROVIDER/MODEL [default: the agent's or the configured one]
     #[arg(long, value_name = "PROVIDER/MODEL")]
     pub(crate) model: Option<String>,
+    /// The agent that does it [default: the default agent]
+    #[arg(long, value_name = "NAME")]
+    pub(crate) agent: Option<String>,
+    /// Go on with a conversation: its id, or the beginning of it
+    #[arg(long, value_name = "ID", conflicts_with = "last")]
+    pub(crate) resume: Option<String>,
+    /// Go on with the conversation that was last used in this folder
+    #[arg(long)]
+    pub(crate) last: bool,
+    /// A file with a JSON Schema that the answer shall follow; nothing but the answer goes to standard output
+    #[arg(long, value_name = "FILE")]
+    pub(crate) output_schema: Option<PathBuf>,
+}
+
+/// What is said to an agent.
+#[derive(Args, Debug)]
+pub(crate) struct PromptArgs {
+    /// What to do; `-` reads it from standard input
+    ///
+    /// Text that is piped in besides a prompt is added to it. A pipe in which nothing comes for a second is left alone;
+    /// see --stdin.
+    pub(crate) prompt: String,
+    /// An image to look at: PNG, JPEG, GIF or WebP; may be given more than once
+    #[arg(long = "image", value_name = "FILE")]
+    pub(crate) images: Vec<PathBuf>,
+    /// Add standard input to the prompt, however long it takes to begin
+    #[arg(long)]
+    pub(crate) stdin: bool,
+}
+
+/// Says something in a conversation and leaves; the work goes on in the server
+#[derive(Args, Debug)]
+#[command(
+    after_help = "Examples:\n  openvaala send 0192d3f5 \"and then update the changelog\"\n  \
+    openvaala send 0192d3f5 --steer \"leave the generated files alone\"\n  \
+    openvaala send 0192d3f5 --follow \"what have you done?\""
+)]
+pub(crate) struct SendArgs {
+    /// The conversation's id, or the beginning of it
+    pub(crate) id: String,
+    #[command(flatten)]
+    pub(crate) prompt: PromptArgs,
+    /// Have the running turn read it before it goes on [default: it waits for that turn's end]
+    #[arg(long)]
+    pub(crate) steer: bool,
+    /// Stay and show what comes of it, as `exec` does
+    #[arg(long)]
+    pub(crate) follow: bool,
+    /// One event a line, as JSON
+    #[arg(long, requires = "follow")]
+    pub(crate) json: bool,
+}
+
+/// Interrupts what a conversation does now; what it has done is kept
+#[derive(Args, Debug)]
+#[command(after_help = "Example:\n  openvaala interrupt 0192d3f5")]
+pub(crate) struct InterruptArgs {
+    /// The conversation's id, or the beginning of it
+    pub(crate) id: String,
+}
+
+/// Prints what a shell needs to complete commands and flags
+#[derive(Args, Debug)]
+#[command(after_help = "Examples:\n  \
+    openvaala completions bash > ~/.local/share/bash-completion/completions/openvaala\n  \
+    openvaala completions zsh > ~/.zfunc/_openvaala\n  \
+    openvaala completions fish > ~/.config/fish/completions/openvaala.fish")]
+pub(crate) struct CompletionsArgs {
+    /// Which shell
+    pub(crate) shell: Shell,
 }
 
 /// Runs the server in the foreground, or looks after a running one
@@ -116,19 +199,51 @@ pub(crate) enum ServeCommand {
 
 /// Lists conversations, the last used first
 #[derive(Args, Debug)]
-#[command(after_help = "Examples:\n  openvaala list\n  openvaala list --limit 5 --json")]
+#[command(
+    after_help = "Examples:\n  openvaala list\n  openvaala list --limit 5 --json\n  \
+    openvaala list --status running\n  openvaala list --cwd . --search \"failing test\"\n  \
+    openvaala list --since 7d --all"
+)]
 pub(crate) struct ListArgs {
     /// How many to list
     #[arg(long, default_value_t = 20, value_parser = clap::value_parser!(u32).range(1..=1000))]
     pub(crate) limit: u32,
+    /// Go on where a list has ended: what it said there
+    #[arg(long)]
+    pub(crate) cursor: Option<String>,
+    /// List to the end
+    #[arg(long, conflicts_with = "limit")]
+    pub(crate) all: bool,
+    /// Only those that are at work, or only those that are not
+    #[arg(long)]
+    pub(crate) status: Option<StatusArg>,
+    /// Only those that work in this folder itself
+    #[arg(long, value_name = "DIR")]
+    pub(crate) cwd: Option<PathBuf>,
+    /// Only those whose title has this text
+    #[arg(long, value_name = "TEXT")]
+    pub(crate) search: Option<String>,
+    /// Only those used since then: 30m, 12h, 7d, or a day such as 2026-12-01 (UTC)
+    #[arg(long, value_name = "TIME", value_parser = since::parse)]
+    pub(crate) since: Option<Since>,
     /// One conversation a line, as JSON
     #[arg(long)]
     pub(crate) json: bool,
 }
 
+/// Whether a conversation is at work.
+#[derive(Clone, Copy, Debug, Eq, PartialEq, ValueEnum)]
+pub(crate) enum StatusArg {
+    /// A turn runs
+    Running,
+    /// No turn runs
+    Idle,
+}
+
 /// Shows what was said and done in a conversation
 #[derive(Args, Debug)]
 #[command(after_help = "Examples:\n  openvaala show 0192d3f5\n  \
+    openvaala show --markdown 0192d3f5 > transcript.md\n  \
     openvaala show --json 0192d3f5-8c1e-7a5b-9c2d-3e4f5a6b7c8d")]
 pub(crate) struct ShowArgs {
     /// The conversation's id, or the beginning of it
@@ -136,6 +251,9 @@ pub(crate) struct ShowArgs {
     /// One item a line, as JSON
     #[arg(long)]
     pub(crate) json: bool,
+    /// A transcript in Markdown
+    #[arg(long, conflicts_with = "json")]
+    pub(crate) markdown: bool,
 }
 
 /// Looks after model providers

@@ -11,6 +11,7 @@
 mod aimock;
 mod bad_input;
 mod clients;
+mod commands;
 mod crash;
 mod documents;
 mod examples;

@@ -47,7 +47,36 @@ fn what_makes_no_sense_is_refused_by_name() {
         (&["exec"], MissingRequiredArgument, "<PROMPT>"),
         (&["exec", "two", "words"], UnknownArgument, "words"),
         (&["exec", "--jsn", "x"], UnknownArgument, "--jsn"),
+        (
+            &["exec", "--resume", "a", "--last", "x"],
+            ArgumentConflict,
+            "--last",
+        ),
+        (&["send", "0192d3f5"], MissingRequiredArgument, "<PROMPT>"),
+        (
+            &["send", "0192d3f5", "--json", "x"],
+            MissingRequiredArgument,
+            "--follow",
+        ),
+        (&["interrupt"], MissingRequiredArgument, "<ID>"),
+        (&["completions", "tcsh"], ErrorKind::InvalidValue, "zsh"),
         (&["show"], MissingRequiredArgument, "<ID>"),
+        (
+            &["show", "--json", "--markdown", "0192"],
+            ArgumentConflict,
+            "--markdown",
+        ),
+        (
+            &["list", "--status", "busy"],
+            ErrorKind::InvalidValue,
+            "running",
+        ),
+        (&["list", "--since", "yesterday"], ValueValidation, "7d"),
+        (
+            &["list", "--all", "--limit", "5"],
+            ArgumentConflict,
+            "--limit",
+        ),
         (&["list", "--limit", "0"], ValueValidation, "1..=1000"),
         (&["list", "--limit", "1001"], ValueValidation, "1..=1000"),
         (&["serve", "--listen", "8790"], ValueValidation, "--listen"),
@@ -95,7 +124,7 @@ fn exec_takes_a_prompt_that_begins_with_a_dash_after_two_dashes() {
     let Command::Exec(args) = parsed(&["exec", "--json", "--", "-v means what?"]).command else {
         panic!("another command");
     };
-    let seen = (args.prompt.as_str(), args.json, args.cwd, args.model);
+    let seen = (args.prompt.prompt.as_str(), args.json, args.cwd, args.model);
     assert_eq!(seen, ("-v means what?", true, None, None));
 }
 
@@ -146,7 +175,7 @@ fn every_command_has_a_description_and_an_example_that_it_takes() {
             .unwrap_or_default();
         let examples: Vec<&str> = help
             .lines()
-            .filter(|line| line.trim_start().starts_with("openvaala "))
+            .filter(|line| line.contains("openvaala "))
             .collect();
         assert!(!examples.is_empty(), "{path} has no example");
         for example in examples {
@@ -158,8 +187,21 @@ fn every_command_has_a_description_and_an_example_that_it_takes() {
                     0 => part.split_whitespace().collect(),
                     _ => vec![part],
                 });
+            // What stands before a pipe or after a redirection is of the shell.
+            let words = words
+                .skip_while(|word| *word != "openvaala")
+                .take_while(|word| !["<", ">"].contains(word));
             Cli::try_parse_from(words).unwrap_or_else(|error| panic!("{example}: {error}"));
         }
     }
     check(&Cli::command(), "");
+}
+
+#[test]
+fn images_may_be_given_more_than_once() {
+    let line = ["exec", "--image", "a.png", "x", "--image", "b.png"];
+    let Command::Exec(args) = parsed(&line).command else {
+        panic!("another command");
+    };
+    assert_eq!(args.prompt.images, ["a.png", "b.png"].map(PathBuf::from));
 }

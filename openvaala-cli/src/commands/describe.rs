@@ -125,7 +125,7 @@ fn whole_result(result: &ToolResult) -> String {
 }
 
 /// How a call ended, in a word or two.
-fn status(result: &ToolResult) -> String {
+pub(super) fn status(result: &ToolResult) -> String {
     match (result.status, result.exit_code) {
         (ToolResultStatus::Ok | ToolResultStatus::Failed, Some(code)) => format!("exit {code}"),
         (ToolResultStatus::Ok, None) => "ok".to_owned(),
@@ -135,7 +135,7 @@ fn status(result: &ToolResult) -> String {
     }
 }
 
-const fn cause(cause: InterruptionCause) -> &'static str {
+pub(super) const fn cause(cause: InterruptionCause) -> &'static str {
     match cause {
         InterruptionCause::Requested => "somebody asked for it",
         InterruptionCause::Shutdown => "the server was stopped",
@@ -144,7 +144,7 @@ const fn cause(cause: InterruptionCause) -> &'static str {
     }
 }
 
-fn content(content: &[Content]) -> String {
+pub(super) fn content(content: &[Content]) -> String {
     let pieces = content.iter().map(|piece| match piece {
         Content::Text { text } => clean(text),
         Content::Image { media_type, data } => {

@@ -8,38 +8,90 @@ use openvaala_protocol::rpc::method::ConversationList;
 use openvaala_protocol::rpc::params::conversation::ListParams;
 use openvaala_protocol::time::Timestamp;
 
-use crate::args::ListArgs;
+use super::folder::folder;
+use crate::args::{ListArgs, StatusArg};
 use crate::dirs::Dirs;
 use crate::error::CliError;
 use crate::output::{ago, note, one_line, out};
 use crate::start::connect;
 
+/// How many are asked for at once if all are wanted.
+const PAGE: u32 = 1_000;
+
 pub(super) async fn run(dirs: &Dirs, args: ListArgs) -> Result<ExitCode, CliError> {
+    let mut params = params(&args, SystemClock.now())?;
     let (client, _notices) = connect(dirs).await?;
-    let params = ListParams {
-        cursor: None,
-        limit: Some(args.limit),
+    let mut head = true;
+    let next = loop {
+        let page = client.call::<ConversationList>(params.clone()).await?;
+        let shown = if args.json {
+            lines(&page.conversations)?
+        } else {
+            table(&page.conversations, head, SystemClock.now())
+        };
+        head &= page.conversations.is_empty();
+        if !out(&shown)? {
+            break None;
+        }
+        params.cursor = page.next;
+        if !args.all || params.cursor.is_none() {
+            break params.cursor.take();
+        }
     };
-    let page = client.call::<ConversationList>(params).await?;
-    if args.json {
-        for conversation in &page.conversations {
-            out(&format!("{}\n", serde_json::to_string(conversation)?))?;
-        }
-    } else {
-        out(&table(&page.conversations, SystemClock.now()))?;
-        if page.conversations.is_empty() {
-            note("there are no conversations yet: start one with `openvaala exec \"…\"`");
-        } else if page.next.is_some() {
-            note(&format!("there are more than {}: see --limit", args.limit));
-        }
+    if let Some(next) = next {
+        note(&format!(
+            "there may be more: say the same with --cursor {next}, or with --all"
+        ));
+    } else if head {
+        note(nothing(&args));
     }
     client.close().await;
     Ok(ExitCode::SUCCESS)
 }
 
-fn table(conversations: &[Conversation], now: Timestamp) -> String {
+fn params(args: &ListArgs, now: Timestamp) -> Result<ListParams, CliError> {
+    let root = args.cwd.as_deref().map(|cwd| folder(Some(cwd)));
+    Ok(ListParams {
+        cursor: args.cursor.clone(),
+        limit: Some(if args.all { PAGE } else { args.limit }),
+        status: args.status.map(|status| match status {
+            StatusArg::Running => ConversationStatus::Running,
+            StatusArg::Idle => ConversationStatus::Idle,
+        }),
+        root: root.transpose()?,
+        search: args.search.clone(),
+        updated_since: args.since.map(|since| since.timestamp(now)),
+    })
+}
+
+/// What to say if nothing was listed.
+fn nothing(args: &ListArgs) -> &'static str {
+    let filtered = args.status.is_some()
+        || args.cwd.is_some()
+        || args.search.is_some()
+        || args.since.is_some();
+    if args.cursor.is_some() {
+        "there are no more"
+    } else if filtered {
+        "no conversation is like that: `openvaala list` shows all"
+    } else {
+        "there are no conversations yet: start one with `openvaala exec \"…\"`"
+    }
+}
+
+fn lines(conversations: &[Conversation]) -> Result<String, serde_json::Error> {
+    let mut lines = String::new();
+    for conversation in conversations {
+        lines.push_str(&serde_json::to_string(conversation)?);
+        lines.push('\n');
+    }
+    Ok(lines)
+}
+
+/// A line a conversation; above the first page a line that names the columns.
+fn table(conversations: &[Conversation], head: bool, now: Timestamp) -> String {
     let mut table = String::new();
-    if !conversations.is_empty() {
+    if head && !conversations.is_empty() {
         table.push_str(&row("ID", "UPDATED", "STATUS", "TITLE", "FOLDER"));
     }
     for conversation in conversations {
@@ -70,10 +122,12 @@ fn row(id: &str, updated: &str, status: &str, title: &str, folder: &str) -> Stri
 
 #[cfg(test)]
 mod tests {
+    use clap::Parser;
     use insta::assert_snapshot;
     use pretty_assertions::assert_eq;
 
     use super::*;
+    use crate::args::{Cli, Command};
 
     fn conversation(n: u8, title: &str, status: &str, updated: &str) -> Conversation {
         let id = format!("0192d3f5-8c1e-7a5b-9c2d-0000000000{n:02}");
@@ -97,11 +151,33 @@ mod tests {
             conversation(2, "null", "idle", "2026-11-30T05:00:00.000Z"),
         ];
         let now = "2026-12-02T05:00:00.000Z".parse().unwrap();
-        assert_snapshot!(table(&conversations, now), @r"
+        assert_snapshot!(table(&conversations, true, now), @r"
         ID                                    UPDATED      STATUS   TITLE  FOLDER
         0192d3f5-8c1e-7a5b-9c2d-000000000001  just now     running  look around  /home/me/work
         0192d3f5-8c1e-7a5b-9c2d-000000000002  2 d ago      idle     (no title)  /home/me/work
         ");
-        assert_eq!(table(&[], now), "");
+        assert_eq!(table(&[], true, now), "");
+        let next_page = table(&conversations, false, now);
+        assert_eq!(next_page.lines().count(), 2, "{next_page}");
+    }
+
+    #[test]
+    fn every_filter_reaches_the_server() {
+        let line =
+            "openvaala list --limit 5 --cursor c --status running --cwd / --search x --since 1h";
+        let cli = Cli::try_parse_from(line.split(' ')).unwrap();
+        let Command::List(args) = cli.command else {
+            panic!("another command");
+        };
+        let now = "2026-12-02T05:00:00.000Z".parse().unwrap();
+        let expected = ListParams {
+            cursor: Some("c".to_owned()),
+            limit: Some(5),
+            status: Some(ConversationStatus::Running),
+            root: Some("/".to_owned()),
+            search: Some("x".to_owned()),
+            updated_since: Some("2026-12-02T04:00:00.000Z".parse().unwrap()),
+        };
+        assert_eq!(params(&args, now).unwrap(), expected);
     }
 }

@@ -1,11 +1,20 @@
 //! The commands, one file each.
 
+mod completions;
 mod config;
 mod describe;
 mod exec;
+mod find;
+mod folder;
+mod follow;
+mod interrupt;
 mod list;
+mod markdown;
+mod prompt;
 mod provider;
 mod reindex;
+mod schema;
+mod send;
 mod serve;
 mod show;
 
@@ -29,6 +38,9 @@ pub(crate) async fn run(cli: Cli) -> Result<ExitCode, CliError> {
         Command::Reindex => reindex::run(&dirs).await,
         Command::Provider(command) => provider::run(&dirs, command).await,
         Command::Config(_) => config::check(&dirs),
+        Command::Send(args) => send::run(&dirs, args).await,
+        Command::Interrupt(args) => interrupt::run(&dirs, args).await,
+        Command::Completions(args) => completions::run(args.shell),
     }
 }
 

@@ -1,5 +1,8 @@
 //! Follows one turn to its end, over lost connections and past interrupts.
 
+mod own;
+mod screen;
+
 use std::pin::pin;
 use std::process::ExitCode;
 use std::time::Duration;
@@ -8,16 +11,22 @@ use futures::FutureExt;
 use futures::future::Fuse;
 use openvaala_protocol::client::{Client, ClientError, Notices};
 use openvaala_protocol::content::Content;
-use openvaala_protocol::conversation::{Conversation, Turn, TurnFailureKind, TurnStatus};
+use openvaala_protocol::conversation::{
+    Conversation, ConversationStatus, Session, Turn, TurnFailureKind, TurnStatus,
+};
 use openvaala_protocol::event::{Entry, Live, ResumeCursor};
 use openvaala_protocol::id::{ConversationId, ItemId};
 use openvaala_protocol::rpc::Notice;
 use openvaala_protocol::rpc::method::{ConversationSubscribe, SessionInterrupt, SessionSend};
 use openvaala_protocol::rpc::params::conversation::SubscribeParams;
 use openvaala_protocol::rpc::params::session::{InterruptParams, SendMode, SendParams};
+use serde_json::value::RawValue;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
-use super::screen::{Screen, Shown};
+use self::own::Own;
+pub(super) use self::screen::Mode;
+use self::screen::{Screen, Shown};
+use super::schema;
 use crate::dirs::Dirs;
 use crate::error::{CliError, FAILED, INTERRUPTED, REFUSED};
 use crate::output::{note, out};
@@ -29,8 +38,13 @@ const RECONNECT: [u64; 6] = [50, 200, 500, 1_000, 2_000, 4_000];
 /// What following begins with.
 pub(super) struct Start {
     pub(super) conversation: Conversation,
+    /// Where the conversation is now: what lies before is not shown.
     pub(super) cursor: ResumeCursor,
-    pub(super) prompt: String,
+    pub(super) content: Vec<Content>,
+    pub(super) send_mode: SendMode,
+    pub(super) output_schema: Option<Box<RawValue>>,
+    /// What is shown of it, and how.
+    pub(super) mode: Mode,
 }
 
 /// Sends a prompt and shows what comes of it.
@@ -38,10 +52,11 @@ pub(super) struct Follower {
     dirs: Dirs,
     conversation: Conversation,
     cursor: ResumeCursor,
-    prompt: String,
-    /// The id of the prompt as an item; the same when it is sent again, so that it is taken once.
-    input: ItemId,
+    /// The prompt as it is sent; the same when it is sent again, so that it is taken once.
+    input: SendParams,
     acknowledged: bool,
+    own: Own,
+    mode: Mode,
     screen: Screen,
 }
 
@@ -62,15 +77,25 @@ impl<E: Into<CliError>> From<E> for Stop {
 }
 
 impl Follower {
-    pub(super) fn new(dirs: Dirs, start: Start, screen: Screen) -> Self {
+    pub(super) fn new(dirs: Dirs, start: Start) -> Self {
+        let item_id = ItemId::from_uuid(uuid::Uuid::now_v7());
+        let input = SendParams {
+            conversation_id: start.conversation.id,
+            session_id: None,
+            item_id,
+            content: start.content,
+            mode: start.send_mode,
+            output_schema: start.output_schema,
+        };
         Self {
             dirs,
             conversation: start.conversation,
             cursor: start.cursor,
-            prompt: start.prompt,
-            input: ItemId::from_uuid(uuid::Uuid::now_v7()),
+            input,
             acknowledged: false,
-            screen,
+            own: Own::new(item_id),
+            mode: start.mode,
+            screen: Screen::new(start.mode),
         }
     }
 
@@ -102,6 +127,9 @@ impl Follower {
     }
 
     fn begin(&self) -> Result<(), Stop> {
+        if self.mode != Mode::Json && self.conversation.status == ConversationStatus::Running {
+            note("note: a turn runs in this conversation already");
+        }
         self.show(self.screen.begin(&self.conversation)?)
     }
 
@@ -141,13 +169,13 @@ impl Follower {
         let mut sending = pin!(if self.acknowledged {
             Fuse::terminated()
         } else {
-            client.call::<SessionSend>(self.input()).fuse()
+            client.call::<SessionSend>(self.input.clone()).fuse()
         });
         let mut interrupting = pin!(Fuse::terminated());
         let mut asked = false;
         loop {
-            // Before the prompt is taken there is no turn to interrupt.
-            if interrupts.count > 0 && self.acknowledged && !asked {
+            // A turn that has not taken the prompt is somebody else's.
+            if interrupts.count > 0 && self.own.turn.is_some() && !asked {
                 asked = true;
                 let params = InterruptParams {
                     conversation_id,
@@ -174,7 +202,11 @@ impl Follower {
                     if count > 1 {
                         return Stop::Done(ExitCode::from(INTERRUPTED));
                     }
-                    note("interrupting; once more to leave at once");
+                    note(if self.own.turn.is_some() {
+                        "interrupting; once more to leave at once"
+                    } else {
+                        "interrupting as soon as the prompt has its turn; once more to leave at once"
+                    });
                 }
                 interrupted = &mut interrupting => if let Err(error) = interrupted
                     && !matches!(error, ClientError::Disconnected { .. })
@@ -182,16 +214,6 @@ impl Follower {
                     return error.into();
                 },
             }
-        }
-    }
-
-    fn input(&self) -> SendParams {
-        SendParams {
-            conversation_id: self.id(),
-            session_id: None,
-            item_id: self.input,
-            content: vec![Content::text(self.prompt.clone())],
-            mode: SendMode::Queue,
         }
     }
 
@@ -213,8 +235,10 @@ impl Follower {
     }
 
     fn live(&mut self, live: &Live) -> Result<(), Stop> {
-        let shown = self.screen.live(live)?;
-        self.show(shown)?;
+        if self.own.has_live(live) || self.mode == Mode::Json {
+            let shown = self.screen.live(live)?;
+            self.show(shown)?;
+        }
         match live {
             Live::Degraded { message, .. } => {
                 let error = CliError::server("what happens cannot be written down");
@@ -225,22 +249,41 @@ impl Follower {
     }
 
     fn entry(&mut self, entry: &Entry) -> Result<(), Stop> {
-        let shown = self.screen.entry(entry)?;
-        self.show(shown)?;
+        if self.own.has(entry) || self.mode == Mode::Json {
+            let shown = self.screen.entry(entry)?;
+            self.show(shown)?;
+        }
         match entry {
             Entry::Turn { turn, .. } => self.turn(turn),
+            Entry::Session { session, .. } => self.session(session),
             _ => Ok(()),
         }
     }
 
-    /// Ends with the turn that the prompt has started.
+    /// Ends with the turn that has taken the prompt.
     fn turn(&mut self, turn: &Turn) -> Result<(), Stop> {
-        let Some(code) = exit_code(turn).filter(|_| turn.inputs.contains(&self.input)) else {
+        let Some(code) = exit_code(turn).filter(|_| self.own.is_turn(turn)) else {
             return Ok(());
         };
         let shown = self.screen.turn_end(turn)?;
         self.show(shown)?;
+        if code == 0 && self.input.output_schema.is_some() {
+            let answer = schema::check(self.own.answer.as_deref())?;
+            self.show(self.screen.answer(answer))?;
+        }
         Err(Stop::Done(ExitCode::from(code)))
+    }
+
+    /// Does not wait for a turn that nobody will start.
+    fn session(&self, session: &Session) -> Result<(), Stop> {
+        if !self.own.is_held(session) {
+            return Ok(());
+        }
+        let message = "the turn before was interrupted or failed, so the prompt waits";
+        Err(Stop::Failed(CliError::server(message).hint(format!(
+            "it is taken up when something more is sent: `openvaala send {} \"go on\"`",
+            self.id()
+        ))))
     }
 
     /// Comes back to the server, which may have been stopped and started meanwhile, and takes what was missed.
@@ -278,11 +321,16 @@ impl Follower {
             entries.extend(session.items);
             turns.extend(session.turn);
         }
+        // A snapshot tells of the turn after its items.
+        for turn in &turns {
+            self.own.is_turn(turn);
+        }
         for entry in &entries {
             self.entry(entry)?;
         }
-        let shown = self.screen.partials(&back.partials)?;
-        self.show(shown)?;
+        for partial in back.partials {
+            self.live(&Live::Started(partial))?;
+        }
         turns.iter().try_for_each(|turn| self.turn(turn))
     }
 

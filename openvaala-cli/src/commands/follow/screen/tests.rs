@@ -109,7 +109,7 @@ fn all(screen: &mut Screen, lives: &[Live]) -> Vec<Shown> {
 
 #[test]
 fn text_is_shown_as_it_comes_and_once_only() {
-    let mut screen = Screen::new(false);
+    let mut screen = Screen::new(Mode::Text);
     let lives = [started(1), delta(1, 0, "I look "), delta(1, 7, "around")];
     assert_eq!(all(&mut screen, &lives), [out("I look "), out("around")]);
     assert_eq!(
@@ -121,7 +121,7 @@ fn text_is_shown_as_it_comes_and_once_only() {
 
 #[test]
 fn what_was_not_seen_live_is_shown_when_it_is_final() {
-    let mut screen = Screen::new(false);
+    let mut screen = Screen::new(Mode::Text);
     assert_eq!(
         all(&mut screen, &[started(1), delta(1, 0, "I ")]),
         [out("I ")]
@@ -138,14 +138,14 @@ fn what_was_not_seen_live_is_shown_when_it_is_final() {
 
 #[test]
 fn live_text_of_other_kinds_is_no_answer() {
-    let mut screen = Screen::new(false);
+    let mut screen = Screen::new(Mode::Text);
     let output = Live::Started(growing(1, ItemKind::ToolResult, 0, "secret"));
     assert_eq!(all(&mut screen, &[output, delta(1, 6, "s")]), []);
 }
 
 #[test]
 fn a_tool_is_noted_beside_the_answer() {
-    let mut screen = Screen::new(false);
+    let mut screen = Screen::new(Mode::Text);
     let _ = all(&mut screen, &[started(1), delta(1, 0, "I look")]);
     let call = r#"{"call_id":"c","tool":"bash","arguments":"{\"command\":\"ls\"}"}"#;
     let shown = screen.entry(&item(1, 2, "tool_call", call)).unwrap();
@@ -160,7 +160,7 @@ fn a_tool_is_noted_beside_the_answer() {
 
 #[test]
 fn s_32_a_terminal_is_never_told_anything_by_a_model() {
-    let mut screen = Screen::new(false);
+    let mut screen = Screen::new(Mode::Text);
     let lives = [started(1), delta(1, 0, "a\u{1b}]52;c;x\u{7}b\u{9b}2J\r\n")];
     assert_eq!(all(&mut screen, &lives), [out("a]52;c;xb2J\n")]);
     let shown = screen.entry(&message(1, 2, "\u{1b}[2J")).unwrap();
@@ -169,7 +169,7 @@ fn s_32_a_terminal_is_never_told_anything_by_a_model() {
 
 #[test]
 fn a_broken_off_answer_is_told_and_the_next_one_begins_anew() {
-    let mut screen = Screen::new(false);
+    let mut screen = Screen::new(Mode::Text);
     let (session_id, item_id) = (session(), ItemId::from_uuid(uuid(1)));
     let lives = [
         started(1),
@@ -192,7 +192,7 @@ fn a_broken_off_answer_is_told_and_the_next_one_begins_anew() {
 
 #[test]
 fn p_12_after_a_lost_connection_nothing_is_shown_twice_and_nothing_is_missing() {
-    let mut screen = Screen::new(false);
+    let mut screen = Screen::new(Mode::Text);
     assert_eq!(
         screen.entry(&message(4, 1, "first")).unwrap(),
         [out("first"), out("\n")]
@@ -201,7 +201,7 @@ fn p_12_after_a_lost_connection_nothing_is_shown_twice_and_nothing_is_missing() 
     // The snapshot has all of it again, and more.
     assert_eq!(screen.entry(&message(4, 1, "first")).unwrap(), []);
     let partial = growing(2, ItemKind::AssistantMessage, 0, "I look");
-    assert_eq!(screen.partials(&[partial]).unwrap(), [out("look")]);
+    assert_eq!(screen.live(&Live::Started(partial)).unwrap(), [out("look")]);
     assert_eq!(
         all(&mut screen, &[delta(2, 6, " around")]),
         [out(" around")]
@@ -214,16 +214,16 @@ fn p_12_after_a_lost_connection_nothing_is_shown_twice_and_nothing_is_missing() 
 
 #[test]
 fn only_the_end_of_a_long_text_may_come_back() {
-    let mut screen = Screen::new(false);
+    let mut screen = Screen::new(Mode::Text);
     let _ = all(&mut screen, &[started(1), delta(1, 0, "0123")]);
     let partial = growing(1, ItemKind::AssistantMessage, 8, "89");
-    assert_eq!(screen.partials(&[partial]).unwrap(), [out("89")]);
+    assert_eq!(screen.live(&Live::Started(partial)).unwrap(), [out("89")]);
     assert_eq!(all(&mut screen, &[delta(1, 10, "ab")]), [out("ab")]);
 }
 
 #[test]
 fn a_failed_turn_says_why() {
-    let mut screen = Screen::new(false);
+    let mut screen = Screen::new(Mode::Text);
     let failed = turn(
         "failed",
         r#"{"kind":"model","message":"401: the key is wrong"}"#,
@@ -235,7 +235,7 @@ fn a_failed_turn_says_why() {
 
 #[test]
 fn json_is_one_event_a_line_with_items_as_they_are_stored() {
-    let mut screen = Screen::new(true);
+    let mut screen = Screen::new(Mode::Json);
     let tomorrow = item(
         1,
         1,
@@ -257,4 +257,23 @@ fn json_is_one_event_a_line_with_items_as_they_are_stored() {
         })
         .collect();
     assert_snapshot!(lines);
+}
+
+#[test]
+fn where_only_the_answer_is_wanted_nothing_else_reaches_standard_output() {
+    let mut screen = Screen::new(Mode::Answer);
+    assert_eq!(screen.live(&started(1)).unwrap(), []);
+    assert_eq!(screen.live(&delta(1, 0, "I look")).unwrap(), []);
+    assert_eq!(screen.entry(&message(2, 1, "I look")).unwrap(), []);
+    let call = item(
+        3,
+        2,
+        "tool_call",
+        r#"{"call_id":"c","tool":"bash","arguments":"{}"}"#,
+    );
+    assert_eq!(screen.entry(&call).unwrap(), [note("→ bash")]);
+    assert_eq!(screen.entry(&message(4, 3, "{}")).unwrap(), []);
+    assert_eq!(screen.answer("{}"), [out("{}\n")]);
+    assert_eq!(screen.end(), []);
+    assert_eq!(Screen::new(Mode::Json).answer("{}"), []);
 }

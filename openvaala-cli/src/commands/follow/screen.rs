@@ -25,12 +25,23 @@ pub(super) enum Shown {
     Note(String),
 }
 
+/// How a turn is shown.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(in crate::commands) enum Mode {
+    /// Text as it comes, for people.
+    Text,
+    /// All that is told, one event a line.
+    Json,
+    /// Nothing but the last answer, and notes for people.
+    Answer,
+}
+
 type Result<T = Vec<Shown>> = std::result::Result<T, serde_json::Error>;
 
 /// Remembers what has been shown.
 #[derive(Debug)]
 pub(super) struct Screen {
-    json: bool,
+    mode: Mode,
     /// The message that grows, and how many bytes of it have been shown.
     message: Option<(ItemId, usize)>,
     /// Whether the last thing on standard output was no line break.
@@ -43,9 +54,9 @@ pub(super) struct Screen {
 }
 
 impl Screen {
-    pub(super) fn new(json: bool) -> Self {
+    pub(super) fn new(mode: Mode) -> Self {
         Self {
-            json,
+            mode,
             message: None,
             open_line: false,
             seen: HashMap::new(),
@@ -54,7 +65,7 @@ impl Screen {
     }
 
     pub(super) fn begin(&self, conversation: &Conversation) -> Result {
-        if self.json {
+        if self.mode == Mode::Json {
             line("conversation", "conversation", conversation)
         } else {
             Ok(Vec::new())
@@ -62,7 +73,7 @@ impl Screen {
     }
 
     pub(super) fn live(&mut self, live: &Live) -> Result {
-        if self.json {
+        if self.mode == Mode::Json {
             return line("live", "live", live);
         }
         let mut shown = Vec::new();
@@ -80,24 +91,11 @@ impl Screen {
         Ok(shown)
     }
 
-    /// Goes on with what grew while nobody looked.
-    pub(super) fn partials(&mut self, partials: &[PartialItem]) -> Result {
-        let mut shown = Vec::new();
-        for partial in partials {
-            if self.json {
-                shown.extend(line("live", "live", &Live::Started(partial.clone()))?);
-            } else {
-                self.partial(partial, &mut shown);
-            }
-        }
-        Ok(shown)
-    }
-
     pub(super) fn entry(&mut self, entry: &Entry) -> Result {
         if !self.is_new(entry) {
             return Ok(Vec::new());
         }
-        if self.json {
+        if self.mode == Mode::Json {
             return line("entry", "entry", entry);
         }
         let mut shown = Vec::new();
@@ -112,7 +110,7 @@ impl Screen {
     }
 
     pub(super) fn turn_end(&mut self, turn: &Turn) -> Result {
-        if self.json {
+        if self.mode == Mode::Json {
             return line("turn_end", "turn", turn);
         }
         let mut shown = Vec::new();
@@ -120,6 +118,14 @@ impl Screen {
             self.note(format!("error: {}", clean(&failure.message)), &mut shown);
         }
         Ok(shown)
+    }
+
+    /// The answer that is all that was asked for; in other modes it has been shown already.
+    pub(super) fn answer(&self, answer: &str) -> Vec<Shown> {
+        match self.mode {
+            Mode::Answer => vec![Shown::Out(format!("{answer}\n"))],
+            Mode::Text | Mode::Json => Vec::new(),
+        }
     }
 
     /// Ends the line that is being written.
@@ -186,6 +192,9 @@ impl Screen {
 
     /// Shows what of a piece of a message has not been shown; `offset` bytes of the message lie before it.
     fn grow(&mut self, id: ItemId, offset: u64, text: &str, shown: &mut Vec<Shown>) {
+        if self.mode == Mode::Answer {
+            return;
+        }
         let seen = self
             .message
             .filter(|(known, _)| *known == id)
