@@ -8,10 +8,8 @@ use async_trait::async_trait;
 use futures::stream::{self, BoxStream, StreamExt};
 use openvaala_core::executor::tool::{ToolContext, ToolError, ToolOutput, TypedTool, typed};
 use openvaala_core::model::{ModelError, ModelEvent, ModelRequest, PartKind, StopReason};
-use openvaala_core::protocol::content::joined_text;
-use openvaala_core::protocol::event::Entry;
-use openvaala_core::protocol::item::ToolResult;
 use openvaala_core::protocol::usage::Usage;
+use openvaala_core::protocol::{content::joined_text, event::Entry, item::ToolResult};
 use openvaala_core::{FeedEvent, Input, ModelProvider, NewConversation, Runtime};
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -78,9 +76,11 @@ impl ModelProvider for Gambler {
 
 #[tokio::main]
 async fn main() -> Result<(), Box<dyn std::error::Error>> {
-    let builder = Runtime::builder().in_memory();
-    let builder = builder.provider("gambler", Arc::new(Gambler));
-    let runtime = builder.tool(typed(Dice)).build().await?;
+    let builder = Runtime::builder().in_memory().tool(typed(Dice));
+    let runtime = builder
+        .provider("gambler", Arc::new(Gambler))
+        .build()
+        .await?;
     let conversation = runtime.create(NewConversation::default()).await?;
     let mut events = conversation.subscribe(None).await?;
     conversation.send(Input::text("roll three dice")).await?;
@@ -88,14 +88,11 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
         let FeedEvent::Entry { entry, .. } = event else {
             continue;
         };
-        match &*entry {
-            Entry::Item { item, .. } => {
-                if let Some(result) = item.body::<ToolResult>() {
-                    println!("{}", joined_text(&result?.content));
-                }
-            }
-            Entry::Turn { turn, .. } if turn.ended_at.is_some() => break,
-            _ => {}
+        if let Entry::Item { item, .. } = &*entry
+            && let Some(result) = item.body::<ToolResult>()
+        {
+            println!("{}", joined_text(&result?.content));
+            break;
         }
     }
     Ok(())

@@ -1,13 +1,15 @@
-//! `LogStorage`: append-only streams of JSON entries.
+//! `LogStorage`: append-only streams of JSON entries, by path and name.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use async_trait::async_trait;
 use openvaala_core::storage::{
-    Appended, Entry, EntryData, Error, Fingerprint, Listing, LogPath, LogStorage, NewEntry, Order,
-    Page, ReadOptions, Result, StreamInfo, StreamKey, check_batch,
+    Appended, Error, Fingerprint, Listing, LogPath, LogStorage, NewEntry, Page, ReadOptions,
+    Result, StreamInfo, StreamKey, check_batch,
 };
 use tokio::sync::Mutex;
+
+use crate::stream::Stream;
 
 /// Streams in memory. No method waits while it holds the lock, so each is done as a whole or not at all.
 #[derive(Debug, Default)]
@@ -20,67 +22,22 @@ struct State {
     appends: u64,
 }
 
-#[derive(Debug, Default)]
-struct Stream {
-    entries: Vec<Entry>,
-    changed: u64,
-}
-
-impl Stream {
-    fn info(&self) -> StreamInfo {
-        StreamInfo {
-            last: self.entries.len() as u64,
-            fingerprint: Fingerprint::new(self.changed.to_string()),
-        }
-    }
-}
-
 #[async_trait]
 impl LogStorage for MemoryLogs {
     async fn append(&self, key: &StreamKey, batch: Vec<NewEntry>) -> Result<Appended> {
         check_batch(&batch)?;
-        let mut state = self.0.lock().await;
+        let state = &mut *self.0.lock().await;
         state.appends += 1;
-        let changed = state.appends;
         let stream = state.streams.entry(key.clone()).or_default();
-        let first = stream.info().last + 1;
-        let entries = (first..).zip(batch).map(|(seq, new)| Entry {
-            seq,
-            time: new.time,
-            data: EntryData::Json(new.data),
-        });
-        stream.entries.extend(entries);
-        stream.changed = changed;
-        // A storage that outlives the program flushes here, before anybody is told.
-        let StreamInfo { last, fingerprint } = stream.info();
-        Ok(Appended {
-            first,
-            last,
-            fingerprint,
-        })
+        // A storage that outlives the program flushes before it returns from here.
+        Ok(stream.append(batch, state.appends))
     }
 
     async fn read(&self, key: &StreamKey, options: ReadOptions) -> Result<Page> {
-        let state = self.0.lock().await;
-        let Some(stream) = state.streams.get(key) else {
-            return Err(Error::NotFound { key: key.clone() });
-        };
-        let (last, cursor) = (stream.info().last, options.cursor);
-        options.check_cursor(last)?;
-        let entries = stream.entries.iter();
-        let limit = options.limit.max(1);
-        let page: Vec<Entry> = match options.order {
-            Order::Ascending => entries
-                .filter(|it| it.seq > cursor)
-                .take(limit)
-                .cloned()
-                .collect(),
-            Order::Descending => {
-                let older = entries.rev().filter(|it| cursor == 0 || it.seq < cursor);
-                older.take(limit).cloned().collect()
-            }
-        };
-        Ok(options.page(page, last))
+        match self.0.lock().await.streams.get(key) {
+            Some(stream) => stream.read(options),
+            None => Err(Error::NotFound { key: key.clone() }),
+        }
     }
 
     async fn fingerprint(&self, key: &StreamKey) -> Result<Option<Fingerprint>> {
@@ -95,11 +52,11 @@ impl LogStorage for MemoryLogs {
         let depth = path.map_or(0, |path| path.segments().count());
         let (mut paths, mut streams) = (BTreeSet::new(), BTreeSet::new());
         for key in self.0.lock().await.streams.keys() {
-            let below: Vec<&str> = key.path.segments().take(depth + 1).collect();
+            let begin: Vec<&str> = key.path.segments().take(depth + 1).collect();
             match path {
                 Some(path) if !path.contains(&key.path) => {}
                 Some(path) if *path == key.path => drop(streams.insert(key.stream.clone())),
-                _ => drop(paths.insert(below.join("/").parse()?)),
+                _ => drop(paths.insert(begin.join("/").parse()?)),
             }
         }
         Ok(Listing {

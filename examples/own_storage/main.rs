@@ -4,8 +4,10 @@
 //! storage must pass with `cargo test -p openvaala-examples --example own_storage`.
 
 mod logs;
-mod page;
+mod place;
 mod records;
+mod stream;
+mod table;
 
 use std::error::Error;
 use std::sync::Arc;

@@ -8,93 +8,67 @@ use openvaala_core::storage::{
 };
 use tokio::sync::Mutex;
 
-use crate::page::{page, within};
+use crate::table::Table;
 
 /// Records in memory. No method waits while it holds the lock, so each is done as a whole or not at all.
 #[derive(Debug)]
-pub(crate) struct MemoryRecords {
-    declared: Vec<Namespace>,
-    tables: Mutex<BTreeMap<String, BTreeMap<String, Record>>>,
-}
+pub(crate) struct MemoryRecords(Mutex<BTreeMap<String, Table>>);
 
 impl MemoryRecords {
+    /// Only these namespaces, and only filters on their fields, are known from now on.
     pub(crate) fn new(declared: Vec<Namespace>) -> Self {
-        let names = declared.iter().map(|it| it.name.clone());
-        let tables = Mutex::new(names.map(|name| (name, BTreeMap::new())).collect());
-        Self { declared, tables }
+        let tables = declared
+            .into_iter()
+            .map(|it| (it.name.clone(), Table::new(it)));
+        Self(Mutex::new(tables.collect()))
     }
 
-    /// Does something with one namespace, or says which ones there are.
-    async fn with<T>(
-        &self,
-        name: &str,
-        work: impl FnOnce(&mut BTreeMap<String, Record>) -> T,
-    ) -> Result<T> {
-        match self.tables.lock().await.get_mut(name) {
-            Some(table) => Ok(work(table)),
-            None => Err(self.unknown(name)),
+    /// Does something with one namespace.
+    async fn with<T>(&self, name: &str, work: impl FnOnce(&mut Table) -> T) -> Result<T> {
+        let mut tables = self.0.lock().await;
+        if let Some(table) = tables.get_mut(name) {
+            return Ok(work(table));
         }
+        Err(unknown(name, &tables))
     }
+}
 
-    fn unknown(&self, name: &str) -> Error {
-        let declared = self.declared.iter().map(|it| it.name.clone()).collect();
-        Error::UnknownNamespace {
-            name: name.to_owned(),
-            declared,
-        }
-    }
-
-    fn check(&self, namespace: &str, filters: &[(String, String)]) -> Result<()> {
-        let declared = self.declared.iter().find(|it| it.name == namespace);
-        let fields = &declared.ok_or_else(|| self.unknown(namespace))?.fields;
-        match filters.iter().find(|(field, _)| !fields.contains(field)) {
-            None => Ok(()),
-            Some((field, _)) => Err(Error::UnknownField {
-                namespace: namespace.to_owned(),
-                field: field.clone(),
-                declared: fields.clone(),
-            }),
-        }
+fn unknown(name: &str, tables: &BTreeMap<String, Table>) -> Error {
+    Error::UnknownNamespace {
+        name: name.to_owned(),
+        declared: tables.keys().cloned().collect(),
     }
 }
 
 #[async_trait]
 impl RecordStorage for MemoryRecords {
     async fn set(&self, namespace: &str, record: Record) -> Result<()> {
-        self.with(namespace, |table| {
-            drop(table.insert(record.key.clone(), record))
-        })
-        .await
+        self.with(namespace, |table| table.set(record)).await
     }
 
     async fn mset(&self, records: Vec<(String, Record)>) -> Result<()> {
-        let mut tables = self.tables.lock().await;
+        let mut tables = self.0.lock().await;
+        // All or none: nothing is written before every name is known.
         if let Some((name, _)) = records.iter().find(|(name, _)| !tables.contains_key(name)) {
-            return Err(self.unknown(name));
+            return Err(unknown(name, &tables));
         }
         for (name, record) in records {
-            tables
-                .entry(name)
-                .or_default()
-                .insert(record.key.clone(), record);
+            tables.entry(name).and_modify(|table| table.set(record));
         }
         Ok(())
     }
 
     async fn get(&self, namespace: &str, key: &str) -> Result<Option<Record>> {
-        self.with(namespace, |table| table.get(key).cloned()).await
+        self.with(namespace, |table| table.get(key)).await
     }
 
     async fn mget(&self, namespace: &str, keys: &[String]) -> Result<Vec<Option<Record>>> {
-        self.with(namespace, |table| {
-            keys.iter().map(|key| table.get(key).cloned()).collect()
-        })
-        .await
+        let each = |table: &mut Table| keys.iter().map(|key| table.get(key)).collect();
+        self.with(namespace, each).await
     }
 
     async fn delete(&self, namespace: &str, key: &str) -> Result<bool> {
-        self.with(namespace, |table| table.remove(key).is_some())
-            .await
+        self.with(namespace, |table| table.delete(key)).await
     }
 
     async fn delete_range(
@@ -103,16 +77,11 @@ impl RecordStorage for MemoryRecords {
         from: Option<&str>,
         to: Option<&str>,
     ) -> Result<u64> {
-        self.with(namespace, |table| {
-            let before = table.len();
-            table.retain(|key, _| !within(key, from, to));
-            (before - table.len()) as u64
-        })
-        .await
+        self.with(namespace, |table| table.delete_range(from, to))
+            .await
     }
 
     async fn list(&self, namespace: &str, options: ListOptions) -> Result<RecordPage> {
-        self.check(namespace, &options.filters)?;
-        self.with(namespace, |table| page(table, &options)).await?
+        self.with(namespace, |table| table.list(&options)).await?
     }
 }
