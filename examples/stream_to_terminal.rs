@@ -68,10 +68,8 @@ fn with_model(builder: RuntimeBuilder) -> Result<RuntimeBuilder, Box<dyn Error>>
     };
     let http = HttpOptions::new(default_client()?, "https://api.openai.com/v1");
     let options = OpenAiChatOptions::new(http.with_api_key(Secret::new(key)));
-    let provider = Arc::new(OpenAiChat::new(options)?);
-    Ok(builder
-        .provider("openai", provider)
-        .default_model("openai", "gpt-5.4-mini"))
+    let builder = builder.provider("openai", Arc::new(OpenAiChat::new(options)?));
+    Ok(builder.default_model("openai", "gpt-5.4-mini"))
 }
 
 #[tokio::main]
