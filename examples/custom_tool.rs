@@ -5,32 +5,31 @@
 use std::sync::Arc;
 
 use async_trait::async_trait;
+use futures::stream::{self, BoxStream, StreamExt};
 use openvaala_core::executor::tool::{ToolContext, ToolError, ToolOutput, TypedTool, typed};
 use openvaala_core::model::{ModelError, ModelEvent, ModelRequest, PartKind, StopReason};
-use openvaala_core::protocol::item::ToolResult;
 use openvaala_core::protocol::usage::Usage;
-use openvaala_core::{FeedEvent, Input, ModelProvider, NewConversation, Runtime, protocol};
-use protocol::event::Entry;
+use openvaala_core::protocol::{content::joined_text, event::Entry, item::ToolResult};
+use openvaala_core::{FeedEvent, Input, ModelProvider, NewConversation, Runtime};
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-/// Rolls dice.
+/// Rolls dice. A fair die would make this example hard to test.
 #[derive(Debug)]
 struct Dice;
 
-#[derive(Debug, Default, Deserialize, JsonSchema)]
-#[serde(default)]
+/// The model sees these names and these comments.
+#[derive(Debug, Deserialize, JsonSchema)]
 struct Arguments {
     /// How many sides each of them has.
     sides: u32,
-    /// How many to roll.
-    count: u32,
+    /// How many to roll; one if left out.
+    count: Option<u32>,
 }
 
 #[async_trait]
 impl TypedTool for Dice {
     type Arguments = Arguments;
-
     const NAME: &'static str = "roll_dice";
 
     fn description(&self) -> String {
@@ -38,11 +37,9 @@ impl TypedTool for Dice {
     }
 
     async fn run(&self, _: ToolContext, roll: Arguments) -> Result<ToolOutput, ToolError> {
-        // A fair die would make this example hard to test.
-        Ok(ToolOutput::text(format!(
-            "the sum is {}",
-            roll.count * roll.sides / 2
-        )))
+        let sum = roll.sides.checked_mul(roll.count.unwrap_or(1));
+        let sum = sum.ok_or_else(|| ToolError::failed("so many dice do not fit: take fewer"))?;
+        Ok(ToolOutput::text(format!("the sum is {}", sum / 2)))
     }
 }
 
@@ -55,31 +52,21 @@ impl ModelProvider for Gambler {
     async fn stream(
         &self,
         request: ModelRequest,
-    ) -> Result<futures::stream::BoxStream<'static, Result<ModelEvent, ModelError>>, ModelError>
-    {
-        let rolled = request.messages.len() > 1;
-        let (kind, text) = if rolled {
-            (PartKind::Text, "I have rolled.".to_owned())
-        } else {
-            let (id, name) = ("roll-1".to_owned(), Dice::NAME.to_owned());
-            (
-                PartKind::ToolCall { id, name },
-                r#"{"sides":6,"count":3}"#.to_owned(),
-            )
+    ) -> Result<BoxStream<'static, Result<ModelEvent, ModelError>>, ModelError> {
+        let (id, name) = ("roll-1".to_owned(), Dice::NAME.to_owned());
+        let (kind, text) = match request.messages.len() {
+            1 => (PartKind::ToolCall { id, name }, r#"{"sides":6,"count":3}"#),
+            _ => (PartKind::Text, "I have rolled."),
         };
+        let (part, text, opaque) = (0, text.to_owned(), None);
+        let (reason, usage) = (StopReason::Done, Usage::default());
         let events = [
-            ModelEvent::Started { part: 0, kind },
-            ModelEvent::Delta { part: 0, text },
-            ModelEvent::Ended {
-                part: 0,
-                opaque: None,
-            },
-            ModelEvent::Finished {
-                reason: StopReason::Done,
-                usage: Usage::default(),
-            },
+            ModelEvent::Started { part, kind },
+            ModelEvent::Delta { part, text },
+            ModelEvent::Ended { part, opaque },
+            ModelEvent::Finished { reason, usage },
         ];
-        Ok(Box::pin(futures::stream::iter(events.map(Ok))))
+        Ok(stream::iter(events.map(Ok)).boxed())
     }
 
     fn account(&self) -> Option<&str> {
@@ -89,10 +76,9 @@ impl ModelProvider for Gambler {
 
 #[tokio::main]
 async fn main() -> Result<(), Box<dyn std::error::Error>> {
-    let builder = Runtime::builder().in_memory();
+    let builder = Runtime::builder().in_memory().tool(typed(Dice));
     let runtime = builder
         .provider("gambler", Arc::new(Gambler))
-        .tool(typed(Dice))
         .build()
         .await?;
     let conversation = runtime.create(NewConversation::default()).await?;
@@ -102,14 +88,11 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
         let FeedEvent::Entry { entry, .. } = event else {
             continue;
         };
-        match &*entry {
-            Entry::Item { item, .. } => {
-                if let Some(result) = item.body::<ToolResult>() {
-                    println!("{}", protocol::content::joined_text(&result?.content));
-                }
-            }
-            Entry::Turn { turn, .. } if turn.ended_at.is_some() => break,
-            _ => {}
+        if let Entry::Item { item, .. } = &*entry
+            && let Some(result) = item.body::<ToolResult>()
+        {
+            println!("{}", joined_text(&result?.content));
+            break;
         }
     }
     Ok(())
