@@ -50,7 +50,7 @@ class Driver:
 
     def spawn(self, arguments, **environment):
         """Starts a process whose output goes to a log in the folder of this run."""
-        environment = {"PATH": os.environ["PATH"], "HOME": self.home, "LANG": "C.UTF-8", **environment}
+        environment = {"PATH": os.environ["PATH"], "HOME": self.home, **environment}
         with open(os.path.join(self.folder, self.name + ".log"), "ab") as log:
             process = subprocess.Popen(
                 arguments,

@@ -7,9 +7,7 @@ use async_trait::async_trait;
 use futures::StreamExt;
 use futures::stream::{self, BoxStream};
 use openvaala_core::ModelProvider;
-use openvaala_core::model::{
-    Message, ModelError, ModelEvent, ModelRequest, PartKind, StopReason,
-};
+use openvaala_core::model::{Message, ModelError, ModelEvent, ModelRequest, PartKind, StopReason};
 use openvaala_core::protocol::content::joined_text;
 use openvaala_core::protocol::usage::Usage;
 use tokio::sync::mpsc;
