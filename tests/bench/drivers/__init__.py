@@ -1,0 +1,1 @@
+"""One file a product; the harness knows none of them."""
