@@ -23,6 +23,12 @@ pub enum CommandError {
         #[from]
         source: ExecutorError,
     },
+    /// The command is not there any more, and was killed.
+    #[error("command {id} is gone: the session was closed, or its output could not be taken")]
+    Gone {
+        /// The command.
+        id: CommandId,
+    },
     /// Its input was ended by an earlier write.
     #[error("the input of command {id} was ended before; start the command again to write more")]
     InputEnded {

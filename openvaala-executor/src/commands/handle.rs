@@ -86,7 +86,7 @@ impl CommandHandle {
         CommandInfo {
             id: self.id,
             line: self.line.to_string(),
-            status: state.status.clone(),
+            status: self.status_in(&state),
             left: state.left,
             started_ago: self.started.elapsed(),
             ended_ago: state.ended.map(|at| at.elapsed()),
@@ -97,7 +97,16 @@ impl CommandHandle {
     /// Whether it runs, or how it ended.
     #[must_use]
     pub fn status(&self) -> CommandStatus {
-        self.state.borrow().status.clone()
+        self.status_in(&self.state.borrow())
+    }
+
+    fn status_in(&self, state: &State) -> CommandStatus {
+        // Its task is gone without having told an end: it was dropped, or a sink panicked.
+        if state.status.is_running() && self.asks.is_closed() {
+            let message = "its task is gone, and it was killed".to_owned();
+            return CommandStatus::Lost { message };
+        }
+        state.status.clone()
     }
 
     /// The sink that its raw output goes to.
@@ -109,7 +118,7 @@ impl CommandHandle {
     /// Tells whether nothing of it runs any more.
     #[must_use]
     pub fn is_ended(&self) -> bool {
-        !self.state.borrow().status.is_running()
+        !self.status().is_running()
     }
 
     /// Waits until its shell has gone and all was read that comes with it: what runs then goes on
@@ -133,11 +142,11 @@ impl CommandHandle {
     ///
     /// # Errors
     ///
-    /// [`CommandError::Closed`].
+    /// [`CommandError::Gone`].
     pub async fn take_text(&self) -> Result<Clipped, CommandError> {
         let (reply, answer) = oneshot::channel();
         self.ask(Ask::Look(reply)).await?;
-        answer.await.map_err(|_| CommandError::Closed)
+        answer.await.map_err(|_| CommandError::Gone { id: self.id })
     }
 
     /// Asks it to end, with all that it started; with [`Signal::Terminate`] it is killed if it has
@@ -145,7 +154,7 @@ impl CommandHandle {
     ///
     /// # Errors
     ///
-    /// [`CommandError::Closed`].
+    /// [`CommandError::Gone`].
     pub async fn stop(&self, signal: Signal, by: StoppedBy) -> Result<(), CommandError> {
         self.ask(Ask::Stop { signal, by }).await
     }
@@ -154,7 +163,7 @@ impl CommandHandle {
     ///
     /// # Errors
     ///
-    /// [`CommandError::Closed`].
+    /// [`CommandError::Gone`].
     pub async fn stop_within(
         &self,
         signal: Signal,
@@ -174,7 +183,7 @@ impl CommandHandle {
     /// # Errors
     ///
     /// [`CommandError::NoInput`], [`CommandError::InputEnded`], [`CommandError::InputUnread`] while
-    /// an earlier write waits, [`CommandError::Ended`], [`CommandError::Closed`], and
+    /// an earlier write waits, [`CommandError::Ended`], [`CommandError::Gone`], and
     /// [`CommandError::Executor`] when nobody reads it any more.
     ///
     /// # Cancellation
@@ -190,7 +199,7 @@ impl CommandHandle {
 
     async fn ask(&self, ask: Ask) -> Result<(), CommandError> {
         let sent = self.asks.send(ask).await;
-        sent.map_err(|_| CommandError::Closed)
+        sent.map_err(|_| CommandError::Gone { id: self.id })
     }
 
     async fn when(&self, holds: impl FnMut(&State) -> bool) {

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use schemars::JsonSchema;
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 use tokio::select;
 
 use super::status::{exit_text, status_text};
@@ -19,7 +19,7 @@ const PATIENCE: Duration = Duration::from_secs(2);
 #[derive(Debug)]
 pub(super) struct BashKill;
 
-#[derive(Clone, Copy, Debug, Default, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, Default, Deserialize, JsonSchema, Serialize)]
 pub(super) enum Signal {
     #[serde(rename = "KILL")]
     Kill,
@@ -31,8 +31,9 @@ pub(super) enum Signal {
 #[derive(Debug, Deserialize, JsonSchema)]
 pub(super) struct Arguments {
     id: u32,
-    /// Default TERM, and KILL after 500 ms.
-    signal: Option<Signal>,
+    /// TERM is followed by KILL after 500 ms.
+    #[serde(default)]
+    signal: Signal,
 }
 
 #[async_trait]
@@ -55,7 +56,7 @@ impl TypedTool for BashKill {
                 args.id
             )));
         }
-        let signal = match args.signal.unwrap_or_default() {
+        let signal = match args.signal {
             Signal::Kill => process::Signal::Kill,
             Signal::Term => process::Signal::Terminate,
         };

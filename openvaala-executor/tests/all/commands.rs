@@ -482,11 +482,51 @@ async fn a_sink_that_takes_nothing_holds_the_command_back_and_not_its_end() {
     session.assert_empty().await;
 }
 
+#[derive(Debug)]
+struct Broken;
+
+#[async_trait]
+impl OutputSink for Broken {
+    async fn write(&self, _bytes: Bytes) {
+        panic!("a fault in a sink");
+    }
+
+    async fn read(&self, _offset: u64, _limit: usize) -> Option<Kept> {
+        None
+    }
+}
+
+#[tokio::test]
+async fn a_fault_in_a_sink_costs_its_own_command_only() {
+    let session = Session::open().await;
+    going_on(&session, "echo ready; sleep 1000").await;
+    let args = json!({ "command": "echo hi; sleep 1000" });
+    let call = session.call_with("bash", args, Cancel::never(), Arc::new(Broken));
+    let failed = timeout(SOON, call).await.unwrap().unwrap_err();
+    let expected = "command 2 is gone: the session was closed, or its output could not be taken";
+    assert_eq!(failed.to_string(), expected);
+    let states: Vec<bool> = session
+        .commands
+        .list()
+        .await
+        .iter()
+        .map(|info| info.status.is_running())
+        .collect();
+    assert_eq!(states, [true, false]);
+    session.call("bash_kill", json!({ "id": 1 })).await.unwrap();
+    session.assert_empty().await;
+}
+
 #[tokio::test]
 async fn the_texts_of_the_command_tools_are_short() {
     let tools = command_tools();
     for tool in &tools {
         let length = tool.spec().description.len();
+        let parameters = tool.spec().parameters.get();
+        assert!(
+            !parameters.contains("null"),
+            "some providers refuse it: {parameters}"
+        );
         assert!(length <= 350, "{}: {length} bytes", tool.spec().name);
     }
     let sizes = tools

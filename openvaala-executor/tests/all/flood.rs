@@ -46,7 +46,7 @@ async fn flood(mebi: u64, source: &str) {
     assert_eq!(command.info().bytes, mebi << 20);
     // Other tests run in the same process.
     let grown = most.saturating_sub(before);
-    assert!(grown < 48 * 1024, "memory grew by {grown} KiB");
+    assert!(grown < 32 * 1024, "memory grew by {grown} KiB");
 }
 
 #[tokio::test]
