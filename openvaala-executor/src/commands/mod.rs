@@ -3,7 +3,7 @@
 //! [`commands`] makes a [`Commands`] handle and a loop. The loop owns every process; whoever starts
 //! a command only attends to it, for as long as it likes. Each command keeps what it wrote since
 //! somebody last looked, cut to head and tail; all of it goes to the
-//! [`OutputSink`](crate::tool::OutputSink) of the call that started it.
+//! [`OutputSink`] of the call that started it.
 
 mod error;
 mod handle;
