@@ -107,6 +107,10 @@ fn spawn(dirs: &Dirs, log: &Log) -> Result<std::process::Child, CliError> {
         .arg(&dirs.data)
         .arg("--state-dir")
         .arg(&dirs.state)
+        // A server that is started by a command of an agent is none of that agent's commands.
+        .env_remove("OPENVAALA_RUNTIME")
+        .env_remove("OPENVAALA_WORKSPACE")
+        .env_remove("OPENVAALA_SESSION")
         .stdin(Stdio::null())
         .stdout(file)
         .stderr(errors)

@@ -19,6 +19,7 @@ use openvaala_protocol::rpc::params::provider::Provider;
 use crate::config::{AgentConfig, Config, DEMO, Key, ProviderConfig, ProviderKind};
 use crate::environment::Environment;
 use crate::error::ServerError;
+use crate::process::leftovers::Marker;
 
 /// How long a server that a client started stays without work, unless configured.
 const IDLE_EXIT: Duration = Duration::from_secs(30 * 60);
@@ -38,6 +39,7 @@ pub(crate) struct Assembled {
 pub(crate) fn assemble(
     config: Config,
     environment: &Environment,
+    marker: &Marker,
 ) -> Result<(Assembled, Definitions), ServerError> {
     let mut definitions = Definitions {
         default_model: config.model(),
@@ -53,9 +55,9 @@ pub(crate) fn assemble(
         .map(|agent| (agent.name.clone(), agent_definition(agent, &config)))
         .collect();
     definitions.providers = providers(&config, environment)?;
-    let local: Arc<dyn Executor> = Arc::new(LocalExecutor::new(LocalOptions::new(
-        environment.for_children(&config.keys(), &config.environment_allow),
-    )));
+    let variables = environment.for_children(&config.keys(), &config.environment_allow);
+    let options = LocalOptions::new(variables).with_marker(marker.to_string());
+    let local: Arc<dyn Executor> = Arc::new(LocalExecutor::new(options));
     definitions.executors.insert(local.id().clone(), local);
     let default_model = config.model();
     let assembled = Assembled {

@@ -14,6 +14,7 @@ use crate::context::ReloadReply;
 use crate::environment::Environment;
 use crate::error::ServerError;
 use crate::methods::error::with_causes;
+use crate::process::leftovers::Marker;
 
 /// Where a configuration comes from.
 #[derive(Clone, Debug)]
@@ -21,6 +22,7 @@ pub(crate) struct Source {
     pub(crate) dir: ConfigDir,
     pub(crate) environment: Environment,
     pub(crate) probe: LocalProbe,
+    pub(crate) marker: Marker,
 }
 
 impl Source {
@@ -67,7 +69,8 @@ impl Reloader {
 
     async fn reload(&self) -> Result<ReloadResult, ServerError> {
         let config = self.source.load().await?;
-        let (assembled, definitions) = assemble(config, &self.source.environment)?;
+        let (assembled, definitions) =
+            assemble(config, &self.source.environment, &self.source.marker)?;
         let after_restart = match assembled.config.listen {
             Some(listen) if listen != self.address => {
                 vec![format!(

@@ -164,7 +164,7 @@ impl ServerLoop {
             .runtime
             .status()
             .await
-            .is_ok_and(|status| status.running_turns > 0)
+            .is_ok_and(|status| status.running_turns + status.running_commands > 0)
     }
 
     fn reload(&self) {

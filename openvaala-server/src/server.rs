@@ -23,6 +23,7 @@ use crate::error::ServerError;
 use crate::files::create_private_dir;
 use crate::http::{Acceptor, DEFAULT_ADDRESS, Gate, Wanted, bind};
 use crate::process::discovery::{self, DiscoveryFile, Found};
+use crate::process::leftovers::Marker;
 use crate::process::signals::Signals;
 use crate::reload::{Reloader, Source};
 use crate::run::{Parts, ServerLoop};
@@ -93,6 +94,8 @@ pub struct Server {
     commands: mpsc::Sender<Command>,
     server: ServerLoop,
     reloader: AbortOnDropHandle<()>,
+    /// Ends what a server before this one has left running.
+    _sweep: AbortOnDropHandle<()>,
 }
 
 impl std::fmt::Debug for Server {
@@ -134,13 +137,15 @@ impl Server {
         } else {
             Signals::ignore()
         };
+        let data_dir = prepare_data_dir(&options.data_dir)?;
         let source = Source {
             dir: ConfigDir::new(&options.config_dir),
             environment: options.environment.clone(),
             probe: options.probe.clone(),
+            marker: Marker::new(&data_dir),
         };
-        let (assembled, definitions) = assemble(source.load().await?, &options.environment)?;
-        let data_dir = prepare_data_dir(&options.data_dir)?;
+        let config = source.load().await?;
+        let (assembled, definitions) = assemble(config, &options.environment, &source.marker)?;
         let path = discovery::prepare(&options.state_dir, &data_dir, options.is_default_data_dir)?;
         let listener = bind(match (options.listen, assembled.config.listen) {
             (Some(address), _) | (None, Some(address)) => Wanted::Exactly(address),
@@ -171,6 +176,8 @@ impl Server {
         let (phase_sender, phase) = watch::channel(Phase::Serving);
         let (commands, inbox) = mpsc::channel(256);
         let (reloads, reload_requests) = mpsc::channel(8);
+        // Only whoever holds the data directory may end what belongs to it.
+        let sweep = AbortOnDropHandle::new(tokio::spawn(source.marker.clone().end_leftovers()));
         let reloader = Reloader {
             source,
             runtime: runtime.clone(),
@@ -203,6 +210,7 @@ impl Server {
             commands,
             server,
             reloader,
+            _sweep: sweep,
         })
     }
 

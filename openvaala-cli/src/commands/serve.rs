@@ -110,7 +110,7 @@ fn table(status: &StatusResult) -> String {
     );
     let mut table = format!(
         "version        {}\nprocess        {}\naddress        {}\ndata directory {}\n\
-         running since  {}\nconversations  {} open, {} turns running\nclients        {}\n\
+         running since  {}\nconversations  {} open, {} turns and {} commands running\nclients        {}\n\
          memory         {memory}\nmodel          {}/{}\n",
         status.version,
         status.pid,
@@ -119,6 +119,7 @@ fn table(status: &StatusResult) -> String {
         status.started_at,
         status.open_conversations,
         status.running_turns,
+        status.running_commands,
         status.clients,
         status.default_model.provider,
         status.default_model.model,

@@ -317,6 +317,16 @@ impl ConversationHandle {
         })
     }
 
+    /// How many commands run in it right now; none once it has ended.
+    pub(crate) async fn running_commands(&self) -> usize {
+        let (reply, wait) = oneshot::channel();
+        let asked = self.commands.send(Command::RunningCommands { reply }).await;
+        match asked {
+            Ok(()) => wait.await.unwrap_or(0),
+            Err(_) => 0,
+        }
+    }
+
     /// Waits until what a start has found unfinished is written down as ended.
     pub(crate) async fn settle(&self) {
         let (done, wait) = oneshot::channel();

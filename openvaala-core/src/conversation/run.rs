@@ -78,6 +78,9 @@ pub(crate) enum Command {
         session: SessionId,
         reply: Reply<Option<TurnId>>,
     },
+    RunningCommands {
+        reply: oneshot::Sender<usize>,
+    },
     Settle {
         done: oneshot::Sender<()>,
     },
@@ -262,6 +265,10 @@ impl ConversationLoop {
                 Some(handle) => handle.interrupt(reply),
                 None => drop(reply.send(Err(self.no_session(session)))),
             },
+            Command::RunningCommands { reply } => {
+                let running = self.sessions.values().map(SessionHandle::running_commands);
+                let _ = reply.send(running.sum());
+            }
             Command::Settle { done } => {
                 let sessions: Vec<SessionHandle> = self.sessions.values().cloned().collect();
                 self.work.spawn(async move {

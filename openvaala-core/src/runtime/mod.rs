@@ -105,6 +105,8 @@ pub struct RuntimeStatus {
     pub open_conversations: usize,
     /// How many turns run.
     pub running_turns: usize,
+    /// How many commands run, in the background or attended by a call.
+    pub running_commands: usize,
     /// What does not work as it should, in words.
     pub degraded: Vec<String>,
 }

@@ -57,6 +57,7 @@ enum Done {
         handle: ConversationHandle,
     },
     Stopped,
+    Told,
 }
 
 impl RuntimeLoop {
@@ -122,11 +123,17 @@ impl RuntimeLoop {
                     .map(ConversationHandle::running_turns)
                     .sum();
                 let open_conversations = self.open.len();
-                let degraded = Vec::new();
-                let _ = reply.send(RuntimeStatus {
-                    open_conversations,
-                    running_turns,
-                    degraded,
+                let open: Vec<ConversationHandle> = self.open.values().cloned().collect();
+                self.work.spawn(async move {
+                    let commands = open.iter().map(ConversationHandle::running_commands);
+                    let running_commands = join_all(commands).await.into_iter().sum();
+                    let _ = reply.send(RuntimeStatus {
+                        open_conversations,
+                        running_turns,
+                        running_commands,
+                        degraded: Vec::new(),
+                    });
+                    Done::Told
                 });
             }
             Command::Stop { reply } => {
@@ -198,7 +205,7 @@ impl RuntimeLoop {
                     let _ = reply.send(Err(error));
                 }
             }
-            Done::Stopped => {}
+            Done::Stopped | Done::Told => {}
         }
     }
 

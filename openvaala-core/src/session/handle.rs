@@ -1,5 +1,6 @@
 //! The way to a session's loop.
 
+use openvaala_executor::commands::Commands;
 use openvaala_protocol::id::TurnId;
 use tokio::sync::{mpsc, oneshot};
 
@@ -8,7 +9,10 @@ use crate::error::RuntimeError;
 
 /// The way to a session.
 #[derive(Clone, Debug)]
-pub(crate) struct SessionHandle(pub(super) mpsc::Sender<Command>);
+pub(crate) struct SessionHandle {
+    pub(super) requests: mpsc::Sender<Command>,
+    pub(super) commands: Commands,
+}
 
 pub(super) type Reply<T> = oneshot::Sender<Result<T, RuntimeError>>;
 
@@ -30,10 +34,15 @@ impl SessionHandle {
         self.command(Command::Interrupt { reply });
     }
 
+    /// How many commands run.
+    pub(crate) fn running_commands(&self) -> usize {
+        self.commands.running()
+    }
+
     /// Waits until nothing is on its way to the log: after a start, until what was left open has its end.
     pub(crate) async fn settle(&self) {
         let (done, wait) = oneshot::channel();
-        if self.0.send(Command::Settle { done }).await.is_ok() {
+        if self.requests.send(Command::Settle { done }).await.is_ok() {
             let _ = wait.await;
         }
     }
@@ -41,13 +50,13 @@ impl SessionHandle {
     /// Interrupts what runs, writes it down, and ends the loop.
     pub(crate) async fn stop(&self) {
         let (done, wait) = oneshot::channel();
-        if self.0.send(Command::Stop { done }).await.is_ok() {
+        if self.requests.send(Command::Stop { done }).await.is_ok() {
             let _ = wait.await;
         }
     }
 
     fn command(&self, command: Command) {
-        let (command, error) = match self.0.try_send(command) {
+        let (command, error) = match self.requests.try_send(command) {
             Ok(()) => return,
             Err(mpsc::error::TrySendError::Full(command)) => (command, RuntimeError::Overloaded),
             Err(mpsc::error::TrySendError::Closed(command)) => (command, RuntimeError::Stopped),

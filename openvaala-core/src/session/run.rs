@@ -124,6 +124,10 @@ pub(crate) fn session(
     let (commands, run_commands) = commands(options);
     let background = TaskTracker::new();
     background.spawn(run_commands);
+    let handle = SessionHandle {
+        requests: sender,
+        commands: commands.clone(),
+    };
     let deps = around.into_deps(images, commands, background);
     let run = SessionLoop {
         deps: Arc::new(deps),
@@ -144,7 +148,7 @@ pub(crate) fn session(
         stopping: Vec::new(),
         settling: Vec::new(),
     };
-    (SessionHandle(sender), run.run(start.turns))
+    (handle, run.run(start.turns))
 }
 
 struct SessionLoop {

@@ -205,6 +205,13 @@ impl Commands {
         self.ask(|reply| Request::Adopt { start, reply }).await
     }
 
+    /// How many run, those included that a call attends to.
+    #[must_use]
+    pub fn running(&self) -> usize {
+        self.max_running
+            .saturating_sub(self.running.available_permits())
+    }
+
     /// All that run and the last 50 that have ended, by id; none once the session is closed.
     pub async fn list(&self) -> Vec<CommandInfo> {
         self.ask(Request::List).await.unwrap_or_default()

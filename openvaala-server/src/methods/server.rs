@@ -43,6 +43,7 @@ pub(crate) async fn status(context: &Context) -> Result<StatusResult, RpcError> 
         started_at: facts.started_at,
         open_conversations: count(status.open_conversations),
         running_turns: count(status.running_turns),
+        running_commands: count(status.running_commands),
         clients: count(clients),
         memory_bytes: resident(),
         default_model: assembled.default_model.clone(),

@@ -73,6 +73,8 @@ pub struct StatusResult {
     pub open_conversations: u32,
     /// How many turns run.
     pub running_turns: u32,
+    /// How many commands of agents run.
+    pub running_commands: u32,
     /// How many clients are connected.
     pub clients: u32,
     /// Resident memory in bytes, where the system tells.
