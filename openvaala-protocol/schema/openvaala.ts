@@ -121,9 +121,11 @@ export type BlobRef = {
   id: BlobId,
   /** Sequence number of its first chunk. */
   first: number,
-  /** Sequence number of its last chunk. */
+  /** Sequence number of its last chunk; 0 if it was still being written when this was noted. */
   last: number,
-  /** Length of the whole in bytes. */
+  /** Length of the whole in bytes; of what there was by then if it was still being written. Of a very long output the
+   * middle is not kept.
+   */
   bytes: number, };
 
 /** One piece of a message or of a tool result. */
@@ -280,7 +282,9 @@ export type Delta = {
   session_id: SessionId,
   /** The item. */
   item_id: ItemId,
-  /** Where the text goes: bytes of UTF-8 before it. */
+  /** Where the text goes: bytes of UTF-8 before it. Behind the end of what came before, some was left out: the output
+   * of a tool can come faster than it is shown.
+   */
   offset: number,
   /** The text. */
   text: string, };
@@ -515,7 +519,7 @@ export type PlanStepState = "pending" | "running" | "done";
 export type Provider = {
   /** Its name. */
   name: string,
-  /** What it speaks: `openai_chat`, or `demo`. */
+  /** What it speaks: `openai_chat`, `openai_responses`, or `demo`. */
   type: string,
   /** Where it is asked; `null` for one that is not asked over the network. */
   base_url: string | null,
