@@ -7,6 +7,7 @@ use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use clap_complete::Shell;
+use openvaala_server::config::ProviderType;
 
 pub(crate) use self::since::Since;
 
@@ -259,11 +260,13 @@ pub(crate) struct ShowArgs {
 /// Looks after model providers
 #[derive(Debug, Subcommand)]
 pub(crate) enum ProviderCommand {
-    /// Adds a provider that speaks OpenAI Chat Completions
+    /// Adds a model provider
     #[command(
         after_help = "Examples:\n  openvaala provider add openai --base-url https://api.openai.com/v1 \\\n      \
         --model gpt-5.4-mini --api-key-env OPENAI_API_KEY --default\n  \
-        openvaala provider add local --base-url http://127.0.0.1:8080/v1 --model any"
+        openvaala provider add local --base-url http://127.0.0.1:8080/v1 --model any\n  \
+        openvaala provider add openai --type openai_responses --base-url https://api.openai.com/v1 \\\n      \
+        --model gpt-5.4-mini --api-key-env OPENAI_API_KEY"
     )]
     Add(AddArgs),
     /// Lists the providers and the model that is asked by default
@@ -289,6 +292,9 @@ pub(crate) enum ProviderCommand {
 pub(crate) struct AddArgs {
     /// A name of your choice
     pub(crate) name: String,
+    /// What it speaks: openai_chat, which nearly every service does, or openai_responses
+    #[arg(long = "type", value_name = "TYPE", default_value_t)]
+    pub(crate) speaks: ProviderType,
     #[arg(
         long,
         value_name = "URL",

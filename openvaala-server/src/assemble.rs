@@ -9,6 +9,7 @@ use futures::stream::BoxStream;
 use openvaala_core::dialect::demo::DemoProvider;
 use openvaala_core::dialect::http::{ClientOptions, HttpOptions, client};
 use openvaala_core::dialect::openai_chat::{OpenAiChat, OpenAiChatOptions};
+use openvaala_core::dialect::openai_responses::{OpenAiResponses, OpenAiResponsesOptions};
 use openvaala_core::executor::Executor;
 use openvaala_core::executor::local::{LocalExecutor, LocalOptions};
 use openvaala_core::model::{ModelError, ModelErrorKind, ModelEvent, ModelRequest};
@@ -16,7 +17,9 @@ use openvaala_core::{AgentDefinition, Definitions, ModelProvider};
 use openvaala_protocol::conversation::ModelRef;
 use openvaala_protocol::rpc::params::provider::Provider;
 
-use crate::config::{AgentConfig, Config, DEMO, Key, ProviderConfig, ProviderKind};
+use crate::config::{
+    AgentConfig, Config, DEMO, HttpProvider, Key, ProviderConfig, ProviderKind, ProviderType,
+};
 use crate::environment::Environment;
 use crate::error::ServerError;
 use crate::process::leftovers::Marker;
@@ -91,7 +94,7 @@ fn notice(model: &ModelRef) -> Option<String> {
 fn listed(provider: &ProviderConfig) -> Provider {
     let (dialect, base_url) = match &provider.kind {
         ProviderKind::Demo => ("demo", None),
-        ProviderKind::OpenAiChat { base_url, .. } => ("openai_chat", Some(base_url.clone())),
+        ProviderKind::Http(service) => (service.speaks.as_str(), Some(service.base_url.clone())),
     };
     Provider {
         name: provider.name.clone(),
@@ -116,16 +119,11 @@ fn providers(
         };
         let made: Arc<dyn ModelProvider> = match &provider.kind {
             ProviderKind::Demo => Arc::new(DemoProvider::new()),
-            ProviderKind::OpenAiChat {
+            ProviderKind::Http(HttpProvider {
                 key: Key::Missing { variable },
                 ..
-            } => Arc::new(KeylessProvider::new(provider, variable)),
-            ProviderKind::OpenAiChat {
-                base_url,
-                key,
-                headers,
-                idle_timeout,
-            } => {
+            }) => Arc::new(KeylessProvider::new(provider, variable)),
+            ProviderKind::Http(service) => {
                 // One client for all, made only when one is needed: it reads the system's certificates.
                 let client = match &http {
                     Some(client) => reqwest::Client::clone(client),
@@ -134,22 +132,35 @@ fn providers(
                         http.insert(made).clone()
                     }
                 };
-                let mut options = HttpOptions::new(client, base_url);
-                if let Key::Given(key) | Key::FromVariable { key, .. } = key {
-                    options = options.with_api_key(key.clone());
-                }
-                for (name, value) in headers {
-                    options = options.with_header(name, value.clone());
-                }
-                if let Some(timeout) = idle_timeout {
-                    options = options.with_idle_timeout(*timeout);
-                }
-                Arc::new(OpenAiChat::new(OpenAiChatOptions::new(options)).map_err(failed)?)
+                speaking(service.speaks, http_options(client, service)).map_err(failed)?
             }
         };
         providers.insert(provider.name.clone(), made);
     }
     Ok(providers)
+}
+
+fn http_options(client: reqwest::Client, service: &HttpProvider) -> HttpOptions {
+    let mut options = HttpOptions::new(client, &service.base_url);
+    if let Key::Given(key) | Key::FromVariable { key, .. } = &service.key {
+        options = options.with_api_key(key.clone());
+    }
+    for (name, value) in &service.headers {
+        options = options.with_header(name, value.clone());
+    }
+    match service.idle_timeout {
+        Some(timeout) => options.with_idle_timeout(timeout),
+        None => options,
+    }
+}
+
+fn speaking(speaks: ProviderType, http: HttpOptions) -> Result<Arc<dyn ModelProvider>, ModelError> {
+    Ok(match speaks {
+        ProviderType::OpenAiChat => Arc::new(OpenAiChat::new(OpenAiChatOptions::new(http))?),
+        ProviderType::OpenAiResponses => {
+            Arc::new(OpenAiResponses::new(OpenAiResponsesOptions::new(http))?)
+        }
+    })
 }
 
 /// The proxy that the environment names.

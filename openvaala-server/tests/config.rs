@@ -8,7 +8,7 @@ use insta::assert_snapshot;
 use openvaala_core::dialect::http::Secret;
 use openvaala_server::Environment;
 use openvaala_server::config::{
-    AddProviderError, ConfigDir, LocalProbe, NewKey, NewProvider, ProviderKind,
+    AddProviderError, ConfigDir, LocalProbe, NewKey, NewProvider, ProviderKind, ProviderType,
 };
 use pretty_assertions::assert_eq;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
@@ -158,7 +158,7 @@ async fn detected(environment: Variables<'_>, probe: &LocalProbe) -> (String, Ve
     let model = config.model();
     let providers = config.providers.values().map(|provider| {
         let url = match &provider.kind {
-            ProviderKind::OpenAiChat { base_url, .. } => base_url,
+            ProviderKind::Http(service) => &service.base_url,
             _ => "-",
         };
         format!("{} {url} ({})", provider.name, provider.origin)
@@ -291,6 +291,29 @@ fn the_environment_says_where_to_look() {
 
 fn new_provider(name: &str, url: &str) -> NewProvider {
     NewProvider::new(name, url, NewKey::Given(Secret::new("sk-canary")), "m")
+}
+
+#[test]
+fn a_provider_of_every_type_can_be_added_and_is_read_back_as_that() {
+    for (speaks, name) in [
+        (ProviderType::OpenAiChat, "openai_chat"),
+        (ProviderType::OpenAiResponses, "openai_responses"),
+    ] {
+        let place = Place::new();
+        let dir = ConfigDir::new(place.dir("config"));
+        let environment = Environment::default();
+        let mut new = new_provider("acme", "https://api.acme.example/v1");
+        new.speaks = speaks;
+        let path = dir.add_provider(&new, &environment).unwrap();
+        let text = fs::read_to_string(&path).unwrap();
+        assert!(text.starts_with(&format!("type: {name}\n")), "{text}");
+        let config = dir.load(&environment).unwrap();
+        match &config.providers["acme"].kind {
+            ProviderKind::Http(service) => assert_eq!(service.speaks, speaks),
+            other => panic!("{other:?}"),
+        }
+    }
+    assert_eq!(ProviderType::ALL.len(), 2);
 }
 
 #[test]

@@ -298,6 +298,10 @@ async fn providers_are_listed_with_their_origin_and_tested() {
         "type: openai_chat\nbase_url: http://{nobody}/v1\napi_key: sk-canary\ndefault_model: m\n"
     );
     place.write("providers/acme.yaml", &text);
+    place.write(
+        "providers/other.yaml",
+        &text.replace("openai_chat", "openai_responses"),
+    );
     place.write("openvaala.yaml", "default_model: {provider: demo}\n");
     let server = Running::start_in(place).await;
     let (client, _notices) = server.client().await;
@@ -317,6 +321,10 @@ async fn providers_are_listed_with_their_origin_and_tested() {
                 {
                     "name": "demo", "type": "demo", "base_url": null,
                     "default_model": "demo", "origin": "built in",
+                },
+                {
+                    "name": "other", "type": "openai_responses", "base_url": format!("http://{nobody}/v1"),
+                    "default_model": "m", "origin": "providers/other.yaml",
                 },
             ],
         })
@@ -339,7 +347,7 @@ async fn providers_are_listed_with_their_origin_and_tested() {
     assert!(!acme.message.contains("canary"));
     let error = test("nobody").await.unwrap_err();
     assert!(
-        error.to_string().contains("there are: acme, demo"),
+        error.to_string().contains("there are: acme, demo, other"),
         "{error}"
     );
     server.stop().await;

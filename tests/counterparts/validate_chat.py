@@ -127,9 +127,9 @@ def request_errors(body, validator, keys):
         yield from pairing_errors(messages)
 
 
-def main():
-    """Runs the check and returns the exit code."""
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+def run(description, schema, request_errors):
+    """Checks the bodies on stdin against one schema of the vendor and returns the exit code."""
+    parser = argparse.ArgumentParser(description=description.splitlines()[0])
     parser.add_argument(
         "--cache",
         type=pathlib.Path,
@@ -146,8 +146,8 @@ def main():
         print("stdin must be a JSON array of request bodies", file=sys.stderr)
         return 2
     found = components(options.cache)
-    validator = Draft202012Validator({"$ref": f"#/components/schemas/{SCHEMA}", "components": found})
-    keys = known_keys(found["schemas"][SCHEMA], found["schemas"])
+    validator = Draft202012Validator({"$ref": f"#/components/schemas/{schema}", "components": found})
+    keys = known_keys(found["schemas"][schema], found["schemas"])
     errors = [
         f"request {number}: {error}"
         for number, body in enumerate(bodies)
@@ -158,4 +158,4 @@ def main():
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(run(__doc__, SCHEMA, request_errors))

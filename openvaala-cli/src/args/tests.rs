@@ -2,6 +2,7 @@
 
 use clap::CommandFactory;
 use clap::error::ErrorKind;
+use openvaala_server::config::ProviderType;
 use pretty_assertions::assert_eq;
 
 use super::*;
@@ -204,4 +205,26 @@ fn images_may_be_given_more_than_once() {
         panic!("another command");
     };
     assert_eq!(args.prompt.images, ["a.png", "b.png"].map(PathBuf::from));
+}
+
+#[test]
+fn provider_add_takes_a_known_type_and_openai_chat_without_one() {
+    let add = ["provider", "add", "x", "--base-url", "u", "--model", "m"];
+    let speaks = |line: &[&str]| {
+        let Command::Provider(ProviderCommand::Add(args)) = parsed(line).command else {
+            panic!("another command");
+        };
+        args.speaks
+    };
+    assert_eq!(speaks(&add), ProviderType::OpenAiChat);
+    let responses = [&add[..], &["--type", "openai_responses"]].concat();
+    assert_eq!(speaks(&responses), ProviderType::OpenAiResponses);
+    let unknown = [&["openvaala"], &add[..], &["--type", "telepathy"]].concat();
+    let error = Cli::try_parse_from(unknown).unwrap_err().to_string();
+    assert!(
+        error.contains(
+            "\"telepathy\" is no type of provider: expected openai_chat or openai_responses"
+        ),
+        "{error}"
+    );
 }

@@ -35,6 +35,7 @@ async fn add(dirs: &Dirs, args: AddArgs) -> Result<ExitCode, CliError> {
         None => NewKey::None,
     };
     let mut new = NewProvider::new(args.name.clone(), args.base_url, key, args.model);
+    new.speaks = args.speaks;
     new.make_default = args.default;
     let path = ConfigDir::new(&dirs.config)
         .add_provider(&new, &environment())
@@ -72,7 +73,7 @@ async fn list(dirs: &Dirs, json: bool) -> Result<ExitCode, CliError> {
             " "
         };
         out(&format!(
-            "{default} {:<16} {:<12} {:<24} {}  ({})\n",
+            "{default} {:<16} {:<16} {:<24} {}  ({})\n",
             provider.name,
             provider.dialect,
             provider.default_model,

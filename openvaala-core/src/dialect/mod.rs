@@ -3,6 +3,7 @@
 //! | module | speaks with |
 //! | --- | --- |
 //! | `openai_chat` (feature `http`) | OpenAI Chat Completions and everything compatible with it |
+//! | `openai_responses` (feature `http`) | OpenAI Responses and everything compatible with it |
 //! | [`demo`] | nobody: a script that shows what an agent does, without a model |
 
 pub mod demo;
@@ -10,4 +11,8 @@ pub mod demo;
 pub mod http;
 #[cfg(feature = "http")]
 pub mod openai_chat;
+#[cfg(feature = "http")]
+pub mod openai_responses;
 pub mod sse;
+#[cfg(all(test, feature = "http"))]
+pub(crate) mod test_answer;

@@ -10,7 +10,7 @@ use tokio::time::timeout;
 use super::fault::{ConfigError, ConfigFault};
 use super::load::from_variable;
 use super::schema::check_url;
-use super::{Key, ProviderConfig, ProviderKind};
+use super::{HttpProvider, Key, ProviderConfig, ProviderKind, ProviderType};
 use crate::environment::Environment;
 
 /// How long model servers on this machine have to answer.
@@ -91,12 +91,13 @@ impl Service {
 }
 
 const fn openai_chat(base_url: String, key: Key) -> ProviderKind {
-    ProviderKind::OpenAiChat {
+    ProviderKind::Http(HttpProvider {
+        speaks: ProviderType::OpenAiChat,
         base_url,
         key,
         headers: Vec::new(),
         idle_timeout: None,
-    }
+    })
 }
 
 /// Where to look for model servers on this machine.

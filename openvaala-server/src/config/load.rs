@@ -12,10 +12,8 @@ use openvaala_core::RetryPolicy;
 
 use super::agents::load_agents;
 use super::fault::{ConfigError, ConfigFault};
-use super::schema::{
-    MainFile, OpenAiChatFile, ProviderHead, ProviderType, RetrySection, check_key,
-};
-use super::{Config, DEMO, Key, ModelChoice, ProviderConfig, ProviderKind};
+use super::schema::{HttpProviderFile, MainFile, ProviderHead, RetrySection, check_key};
+use super::{Config, DEMO, HttpProvider, Key, ModelChoice, ProviderConfig, ProviderKind};
 use crate::environment::Environment;
 
 /// The largest file that is read.
@@ -148,19 +146,17 @@ fn load_provider(
     let name = path.file_stem().and_then(OsStr::to_str).unwrap_or_default();
     check_name(name).map_err(|message| whole(format!("{message}: rename the file")))?;
     let text = read(path)?.ok_or_else(|| whole("it is gone".to_owned()))?;
-    match parse::<ProviderHead>(path, &text)?.kind {
-        ProviderType::OpenAiChat => {
-            let file = parse::<OpenAiChatFile>(path, &text)?;
-            openai_chat(path, &text, name, file, environment)
-        }
-    }
+    // A file of an unknown type is refused as that, not for the fields that its type has.
+    parse::<ProviderHead>(path, &text)?;
+    let file = parse::<HttpProviderFile>(path, &text)?;
+    http_provider(path, &text, name, file, environment)
 }
 
-fn openai_chat(
+fn http_provider(
     path: &Path,
     text: &str,
     name: &str,
-    file: OpenAiChatFile,
+    file: HttpProviderFile,
     environment: &Environment,
 ) -> Result<(ProviderConfig, Option<String>), ConfigFault> {
     let fault = |message: &str| ConfigFault::field(path, text, "api_key_env", message);
@@ -187,12 +183,13 @@ fn openai_chat(
         name: name.to_owned(),
         default_model: file.default_model.0,
         origin: format!("{PROVIDERS}/{name}.yaml"),
-        kind: ProviderKind::OpenAiChat {
+        kind: ProviderKind::Http(HttpProvider {
+            speaks: file.kind,
             base_url: file.base_url.0,
             key,
             headers: file.headers.into_vec(),
             idle_timeout: file.idle_timeout_seconds.map(|seconds| seconds.0),
-        },
+        }),
     };
     Ok((provider, warning))
 }

@@ -7,6 +7,7 @@ mod agents;
 mod detect;
 mod fault;
 mod load;
+mod provider_type;
 mod schema;
 mod write;
 
@@ -21,6 +22,7 @@ use openvaala_protocol::conversation::ModelRef;
 
 pub use self::detect::LocalProbe;
 pub use self::fault::{ConfigError, ConfigFault};
+pub use self::provider_type::{ProviderType, UnknownProviderType};
 pub use self::write::{AddProviderError, NewKey, NewProvider};
 use crate::environment::{Environment, ProviderKeys};
 
@@ -170,17 +172,24 @@ pub struct ProviderConfig {
 pub enum ProviderKind {
     /// The built-in script.
     Demo,
-    /// OpenAI Chat Completions and what is compatible with it.
-    OpenAiChat {
-        /// Where its API begins.
-        base_url: String,
-        /// Its key.
-        key: Key,
-        /// More headers for every request.
-        headers: Vec<(String, Secret)>,
-        /// How long it may stay silent; `None` means the dialect's default.
-        idle_timeout: Option<Duration>,
-    },
+    /// A service that is asked over HTTP.
+    Http(HttpProvider),
+}
+
+/// What a service speaks and how it is reached.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct HttpProvider {
+    /// What it speaks.
+    pub speaks: ProviderType,
+    /// Where its API begins.
+    pub base_url: String,
+    /// Its key.
+    pub key: Key,
+    /// More headers for every request.
+    pub headers: Vec<(String, Secret)>,
+    /// How long it may stay silent; `None` means the dialect's default.
+    pub idle_timeout: Option<Duration>,
 }
 
 /// The key of a provider.
@@ -280,7 +289,7 @@ impl Config {
     pub(crate) fn keys(&self) -> ProviderKeys {
         let mut keys = ProviderKeys::default();
         for provider in self.providers.values() {
-            let ProviderKind::OpenAiChat { key, headers, .. } = &provider.kind else {
+            let ProviderKind::Http(HttpProvider { key, headers, .. }) = &provider.kind else {
                 continue;
             };
             match key {

@@ -14,6 +14,8 @@ use reqwest::header::{HeaderName, HeaderValue};
 use serde::de::{Error, Visitor};
 use serde::{Deserialize, Deserializer};
 
+use super::provider_type::{ProviderType, UnknownProviderType};
+
 /// The longest time that a limit may be set to.
 const MAX_SECONDS: u64 = 7 * 24 * 3600;
 
@@ -74,42 +76,29 @@ pub(super) struct RetrySection {
     pub(super) longest_wait_seconds: Option<Seconds>,
 }
 
-/// The kind of a provider file; everything else in it is left for later.
+/// The type of a provider file, which must be a known one; everything else in it is left for later.
 #[derive(Debug, Deserialize)]
 #[serde(expecting = "settings, each as `name: value`")]
 pub(super) struct ProviderHead {
     #[serde(rename = "type")]
-    pub(super) kind: ProviderType,
-}
-
-/// What a provider speaks.
-#[derive(Clone, Copy, Debug)]
-pub(super) enum ProviderType {
-    OpenAiChat,
+    _kind: ProviderType,
 }
 
 impl<'de> Deserialize<'de> for ProviderType {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        from_text(
-            deserializer,
-            "a type of provider: openai_chat",
-            |text| match text {
-                "openai_chat" => Ok(Self::OpenAiChat),
-                _ => Err(format!(
-                    "{text:?} is no type of provider: expected openai_chat"
-                )),
-            },
-        )
+        from_text(deserializer, "the name of a type of provider", |text| {
+            text.parse()
+                .map_err(|error: UnknownProviderType| error.to_string())
+        })
     }
 }
 
-/// `providers/<name>.yaml` of the type `openai_chat`.
+/// `providers/<name>.yaml` of a provider that is reached over HTTP.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(super) struct OpenAiChatFile {
-    /// Read before, to choose this struct.
+pub(super) struct HttpProviderFile {
     #[serde(rename = "type")]
-    _kind: ProviderType,
+    pub(super) kind: ProviderType,
     pub(super) base_url: BaseUrl,
     #[serde(default, deserialize_with = "given")]
     pub(super) api_key: Option<Key>,

@@ -10,15 +10,18 @@ use serde::Serialize;
 use super::ConfigDir;
 use super::fault::ConfigError;
 use super::load::{MAIN, PROVIDERS, check_name, load};
+use super::provider_type::ProviderType;
 use crate::environment::Environment;
 use crate::files::{create_private_dir, write_private};
 
-/// A provider to add, of the type `openai_chat`.
+/// A provider to add.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct NewProvider {
     /// Its name.
     pub name: String,
+    /// What it speaks; `openai_chat` by default.
+    pub speaks: ProviderType,
     /// Where its API begins.
     pub base_url: String,
     /// Its key.
@@ -30,7 +33,7 @@ pub struct NewProvider {
 }
 
 impl NewProvider {
-    /// A provider that is not made the default.
+    /// A provider that speaks Chat Completions and is not made the default.
     pub fn new(
         name: impl Into<String>,
         base_url: impl Into<String>,
@@ -40,6 +43,7 @@ impl NewProvider {
         let (name, base_url, default_model) = (name.into(), base_url.into(), default_model.into());
         Self {
             name,
+            speaks: ProviderType::default(),
             base_url,
             key,
             default_model,
@@ -181,7 +185,7 @@ fn text(provider: &NewProvider, path: &Path) -> Result<String, AddProviderError>
         NewKey::Variable(name) => (None, Some(name.as_str())),
     };
     let lines = ProviderText {
-        kind: "openai_chat",
+        kind: provider.speaks.as_str(),
         base_url: &provider.base_url,
         api_key,
         api_key_env,

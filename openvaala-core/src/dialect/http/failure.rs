@@ -23,10 +23,25 @@ const BY_NAME: &[(&str, ModelErrorKind)] = &[
     ("exceed_context_size_error", ModelErrorKind::ContextTooLong),
     ("content_filter", ModelErrorKind::Refused),
     ("content_policy_violation", ModelErrorKind::Refused),
+    ("image_content_policy_violation", ModelErrorKind::Refused),
+    ("bio_policy", ModelErrorKind::Refused),
+    ("cyber_policy", ModelErrorKind::Refused),
+    ("misalignment_policy_violation", ModelErrorKind::Refused),
 ];
 
 /// Types of errors that stand for a status, for errors that come without one.
 const BY_TYPE: &[(&str, ModelErrorKind)] = &[
+    ("invalid_prompt", ModelErrorKind::BadRequest),
+    ("invalid_image", ModelErrorKind::BadRequest),
+    ("invalid_image_format", ModelErrorKind::BadRequest),
+    ("invalid_image_mode", ModelErrorKind::BadRequest),
+    ("invalid_base64_image", ModelErrorKind::BadRequest),
+    ("unsupported_image_media_type", ModelErrorKind::BadRequest),
+    ("image_too_large", ModelErrorKind::BadRequest),
+    ("image_too_small", ModelErrorKind::BadRequest),
+    ("image_parse_error", ModelErrorKind::BadRequest),
+    ("image_file_too_large", ModelErrorKind::BadRequest),
+    ("empty_image_file", ModelErrorKind::BadRequest),
     ("rate_limit_error", ModelErrorKind::RateLimited),
     ("rate_limit_exceeded", ModelErrorKind::RateLimited),
     ("throttling_error", ModelErrorKind::RateLimited),

@@ -1,6 +1,5 @@
 //! The provider against a real HTTP server.
 
-use std::fs;
 use std::time::Duration;
 
 use futures::StreamExt;
@@ -8,10 +7,10 @@ use openvaala_protocol::content::Content;
 use pretty_assertions::assert_eq;
 use serde_json::Value;
 
-use super::shown;
 use crate::dialect::http::test_server::{Script, TestServer};
 use crate::dialect::http::{HttpOptions, Secret, default_client};
 use crate::dialect::openai_chat::{OpenAiChat, OpenAiChatOptions};
+use crate::dialect::test_answer::{fixture, shown};
 use crate::model::{Message, ModelError, ModelErrorKind, ModelEvent, ModelProvider, ModelRequest};
 
 fn provider(server: &TestServer) -> OpenAiChat {
@@ -44,11 +43,6 @@ async fn ask(server: &TestServer) -> (Vec<ModelEvent>, Option<ModelError>) {
         }
     }
     (events, error)
-}
-
-fn fixture(name: &str) -> Vec<u8> {
-    let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/fixtures/streams");
-    fs::read(format!("{folder}/{name}.sse")).unwrap()
 }
 
 async fn error_of(script: Script) -> ModelErrorKind {

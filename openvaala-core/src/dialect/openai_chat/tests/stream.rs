@@ -1,12 +1,11 @@
 //! The reader against recorded streams and odd ones made by hand.
 
-use std::fs;
-
 use pretty_assertions::assert_eq;
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
-use super::{read, shown};
+use super::read;
+use crate::dialect::test_answer::{answers_of, fixture, shown};
 use crate::model::{ModelErrorKind, ModelEvent, StopReason};
 
 fn delta(delta: &Value) -> String {
@@ -49,22 +48,12 @@ fn error_kind(stream: &str) -> ModelErrorKind {
 
 #[test]
 fn recorded_streams_are_read_as_before() {
-    let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/fixtures/streams");
-    let mut names: Vec<String> = fs::read_dir(folder)
-        .unwrap()
-        .map(|entry| entry.unwrap().file_name().into_string().unwrap())
-        .filter(|name| {
-            let stem = name.trim_end_matches(".sse");
-            let api = stem.rsplit('-').nth(1);
-            api == Some("chat") && name.ends_with(".sse") && !stem.contains("-err")
-        })
-        .collect();
-    names.sort();
+    let names = answers_of("chat");
     assert_eq!(names.len(), 17, "{names:?}");
     for name in names {
-        let bytes = fs::read(format!("{folder}/{name}")).unwrap();
+        let bytes = fixture(&name);
         insta::with_settings!({ prepend_module_to_snapshot => false, omit_expression => true }, {
-            insta::assert_snapshot!(name.trim_end_matches(".sse"), shown(read(&bytes)));
+            insta::assert_snapshot!(name.as_str(), shown(read(&bytes)));
         });
     }
 }
