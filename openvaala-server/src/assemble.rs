@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use futures::stream::BoxStream;
+use openvaala_core::dialect::anthropic_messages::{AnthropicMessages, AnthropicMessagesOptions};
 use openvaala_core::dialect::demo::DemoProvider;
 use openvaala_core::dialect::http::{ClientOptions, HttpOptions, client};
 use openvaala_core::dialect::openai_chat::{OpenAiChat, OpenAiChatOptions};
@@ -16,7 +17,9 @@ use openvaala_core::{AgentDefinition, Definitions, ModelProvider};
 use openvaala_protocol::conversation::ModelRef;
 use openvaala_protocol::rpc::params::provider::Provider;
 
-use crate::config::{AgentConfig, Config, DEMO, Key, ProviderConfig, ProviderKind};
+use crate::config::{
+    AgentConfig, Config, DEMO, Dialect, Key, ProviderConfig, ProviderKind, Service,
+};
 use crate::environment::Environment;
 use crate::error::ServerError;
 
@@ -89,7 +92,7 @@ fn notice(model: &ModelRef) -> Option<String> {
 fn listed(provider: &ProviderConfig) -> Provider {
     let (dialect, base_url) = match &provider.kind {
         ProviderKind::Demo => ("demo", None),
-        ProviderKind::OpenAiChat { base_url, .. } => ("openai_chat", Some(base_url.clone())),
+        ProviderKind::Service(service) => (service.dialect.name(), Some(service.base_url.clone())),
     };
     Provider {
         name: provider.name.clone(),
@@ -114,16 +117,11 @@ fn providers(
         };
         let made: Arc<dyn ModelProvider> = match &provider.kind {
             ProviderKind::Demo => Arc::new(DemoProvider::new()),
-            ProviderKind::OpenAiChat {
+            ProviderKind::Service(Service {
                 key: Key::Missing { variable },
                 ..
-            } => Arc::new(KeylessProvider::new(provider, variable)),
-            ProviderKind::OpenAiChat {
-                base_url,
-                key,
-                headers,
-                idle_timeout,
-            } => {
+            }) => Arc::new(KeylessProvider::new(provider, variable)),
+            ProviderKind::Service(service) => {
                 // One client for all, made only when one is needed: it reads the system's certificates.
                 let client = match &http {
                     Some(client) => reqwest::Client::clone(client),
@@ -132,22 +130,39 @@ fn providers(
                         http.insert(made).clone()
                     }
                 };
-                let mut options = HttpOptions::new(client, base_url);
-                if let Key::Given(key) | Key::FromVariable { key, .. } = key {
-                    options = options.with_api_key(key.clone());
-                }
-                for (name, value) in headers {
-                    options = options.with_header(name, value.clone());
-                }
-                if let Some(timeout) = idle_timeout {
-                    options = options.with_idle_timeout(*timeout);
-                }
-                Arc::new(OpenAiChat::new(OpenAiChatOptions::new(options)).map_err(failed)?)
+                speaking(service, client).map_err(failed)?
             }
         };
         providers.insert(provider.name.clone(), made);
     }
     Ok(providers)
+}
+
+/// The provider that speaks the service's dialect.
+fn speaking(
+    service: &Service,
+    client: reqwest::Client,
+) -> Result<Arc<dyn ModelProvider>, ModelError> {
+    let mut http = HttpOptions::new(client, &service.base_url);
+    if let Key::Given(key) | Key::FromVariable { key, .. } = &service.key {
+        http = http.with_api_key(key.clone());
+    }
+    for (name, value) in &service.headers {
+        http = http.with_header(name, value.clone());
+    }
+    if let Some(timeout) = service.idle_timeout {
+        http = http.with_idle_timeout(timeout);
+    }
+    Ok(match service.dialect {
+        Dialect::OpenAiChat => Arc::new(OpenAiChat::new(OpenAiChatOptions::new(http))?),
+        Dialect::AnthropicMessages { max_tokens } => {
+            let mut options = AnthropicMessagesOptions::new(http);
+            if let Some(tokens) = max_tokens {
+                options = options.with_max_tokens(tokens);
+            }
+            Arc::new(AnthropicMessages::new(options)?)
+        }
+    })
 }
 
 /// The proxy that the environment names.

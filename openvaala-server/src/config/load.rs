@@ -12,10 +12,8 @@ use openvaala_core::RetryPolicy;
 
 use super::agents::load_agents;
 use super::fault::{ConfigError, ConfigFault};
-use super::schema::{
-    MainFile, OpenAiChatFile, ProviderHead, ProviderType, RetrySection, check_key,
-};
-use super::{Config, DEMO, Key, ModelChoice, ProviderConfig, ProviderKind};
+use super::schema::{MainFile, ProviderFile, ProviderType, RetrySection, check_key};
+use super::{Config, DEMO, Dialect, Key, ModelChoice, ProviderConfig, ProviderKind, Service};
 use crate::environment::Environment;
 
 /// The largest file that is read.
@@ -148,21 +146,27 @@ fn load_provider(
     let name = path.file_stem().and_then(OsStr::to_str).unwrap_or_default();
     check_name(name).map_err(|message| whole(format!("{message}: rename the file")))?;
     let text = read(path)?.ok_or_else(|| whole("it is gone".to_owned()))?;
-    match parse::<ProviderHead>(path, &text)?.kind {
-        ProviderType::OpenAiChat => {
-            let file = parse::<OpenAiChatFile>(path, &text)?;
-            openai_chat(path, &text, name, file, environment)
-        }
-    }
+    let file = parse::<ProviderFile>(path, &text)?;
+    service(path, &text, name, file, environment)
 }
 
-fn openai_chat(
+fn service(
     path: &Path,
     text: &str,
     name: &str,
-    file: OpenAiChatFile,
+    file: ProviderFile,
     environment: &Environment,
 ) -> Result<(ProviderConfig, Option<String>), ConfigFault> {
+    let dialect = match (file.kind, file.max_tokens) {
+        (ProviderType::OpenAiChat, None) => Dialect::OpenAiChat,
+        (ProviderType::AnthropicMessages, max_tokens) => Dialect::AnthropicMessages {
+            max_tokens: max_tokens.map(|tokens| tokens.0),
+        },
+        (ProviderType::OpenAiChat, Some(_)) => {
+            let message = "only providers of the type anthropic_messages have a limit of tokens: leave it out";
+            return Err(ConfigFault::field(path, text, "max_tokens", message));
+        }
+    };
     let fault = |message: &str| ConfigFault::field(path, text, "api_key_env", message);
     let mut warning = None;
     let key = match (file.api_key, file.api_key_env) {
@@ -187,12 +191,13 @@ fn openai_chat(
         name: name.to_owned(),
         default_model: file.default_model.0,
         origin: format!("{PROVIDERS}/{name}.yaml"),
-        kind: ProviderKind::OpenAiChat {
+        kind: ProviderKind::Service(Service {
+            dialect,
             base_url: file.base_url.0,
             key,
             headers: file.headers.into_vec(),
             idle_timeout: file.idle_timeout_seconds.map(|seconds| seconds.0),
-        },
+        }),
     };
     Ok((provider, warning))
 }

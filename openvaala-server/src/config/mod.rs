@@ -164,23 +164,54 @@ pub struct ProviderConfig {
     pub kind: ProviderKind,
 }
 
-/// What a provider speaks and how it is reached.
+/// What answers for a provider.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub enum ProviderKind {
     /// The built-in script.
     Demo,
+    /// A service.
+    Service(Service),
+}
+
+/// A service and how it is reached.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct Service {
+    /// What it speaks.
+    pub dialect: Dialect,
+    /// Where its API begins.
+    pub base_url: String,
+    /// Its key.
+    pub key: Key,
+    /// More headers for every request.
+    pub headers: Vec<(String, Secret)>,
+    /// How long it may stay silent; `None` means the dialect's default.
+    pub idle_timeout: Option<Duration>,
+}
+
+/// What a service speaks.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+#[non_exhaustive]
+pub enum Dialect {
     /// OpenAI Chat Completions and what is compatible with it.
-    OpenAiChat {
-        /// Where its API begins.
-        base_url: String,
-        /// Its key.
-        key: Key,
-        /// More headers for every request.
-        headers: Vec<(String, Secret)>,
-        /// How long it may stay silent; `None` means the dialect's default.
-        idle_timeout: Option<Duration>,
+    OpenAiChat,
+    /// Anthropic Messages and what is compatible with it.
+    AnthropicMessages {
+        /// How many tokens an answer may have; `None` means the dialect's default.
+        max_tokens: Option<u32>,
     },
+}
+
+impl Dialect {
+    /// Its name, as in the `type` of a provider's file.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::OpenAiChat => "openai_chat",
+            Self::AnthropicMessages { .. } => "anthropic_messages",
+        }
+    }
 }
 
 /// The key of a provider.
@@ -280,10 +311,10 @@ impl Config {
     pub(crate) fn keys(&self) -> ProviderKeys {
         let mut keys = ProviderKeys::default();
         for provider in self.providers.values() {
-            let ProviderKind::OpenAiChat { key, headers, .. } = &provider.kind else {
+            let ProviderKind::Service(service) = &provider.kind else {
                 continue;
             };
-            match key {
+            match &service.key {
                 Key::None => {}
                 Key::Given(key) => keys.values.push(key.expose().to_owned()),
                 Key::FromVariable { variable, key } => {
@@ -292,8 +323,12 @@ impl Config {
                 }
                 Key::Missing { variable } => keys.names.push(variable.clone()),
             }
-            keys.values
-                .extend(headers.iter().map(|(_, value)| value.expose().to_owned()));
+            keys.values.extend(
+                service
+                    .headers
+                    .iter()
+                    .map(|(_, value)| value.expose().to_owned()),
+            );
         }
         keys
     }

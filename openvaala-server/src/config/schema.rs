@@ -74,42 +74,32 @@ pub(super) struct RetrySection {
     pub(super) longest_wait_seconds: Option<Seconds>,
 }
 
-/// The kind of a provider file; everything else in it is left for later.
-#[derive(Debug, Deserialize)]
-#[serde(expecting = "settings, each as `name: value`")]
-pub(super) struct ProviderHead {
-    #[serde(rename = "type")]
-    pub(super) kind: ProviderType,
-}
-
 /// What a provider speaks.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum ProviderType {
     OpenAiChat,
+    AnthropicMessages,
 }
 
 impl<'de> Deserialize<'de> for ProviderType {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        from_text(
-            deserializer,
-            "a type of provider: openai_chat",
-            |text| match text {
-                "openai_chat" => Ok(Self::OpenAiChat),
-                _ => Err(format!(
-                    "{text:?} is no type of provider: expected openai_chat"
-                )),
-            },
-        )
+        let expected = "a type of provider: openai_chat or anthropic_messages";
+        from_text(deserializer, expected, |text| match text {
+            "openai_chat" => Ok(Self::OpenAiChat),
+            "anthropic_messages" => Ok(Self::AnthropicMessages),
+            _ => Err(format!(
+                "{text:?} is no type of provider: expected openai_chat or anthropic_messages"
+            )),
+        })
     }
 }
 
-/// `providers/<name>.yaml` of the type `openai_chat`.
+/// `providers/<name>.yaml`.
 #[derive(Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub(super) struct OpenAiChatFile {
-    /// Read before, to choose this struct.
+#[serde(deny_unknown_fields, expecting = "settings, each as `name: value`")]
+pub(super) struct ProviderFile {
     #[serde(rename = "type")]
-    _kind: ProviderType,
+    pub(super) kind: ProviderType,
     pub(super) base_url: BaseUrl,
     #[serde(default, deserialize_with = "given")]
     pub(super) api_key: Option<Key>,
@@ -120,6 +110,9 @@ pub(super) struct OpenAiChatFile {
     pub(super) headers: Headers,
     #[serde(default, deserialize_with = "given")]
     pub(super) idle_timeout_seconds: Option<Seconds>,
+    /// Of the type `anthropic_messages` only.
+    #[serde(default, deserialize_with = "given")]
+    pub(super) max_tokens: Option<MaxTokens>,
 }
 
 /// An address on this machine.
@@ -329,6 +322,27 @@ impl<'de> Deserialize<'de> for StepLimit {
                 Ok(steps) => Ok(Self(steps)),
                 Err(_) => Err(format!(
                     "{steps} is out of range: expected 1 to {}",
+                    u32::MAX
+                )),
+            },
+        )
+    }
+}
+
+/// How many tokens an answer may have.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct MaxTokens(pub(super) u32);
+
+impl<'de> Deserialize<'de> for MaxTokens {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        from_number(
+            deserializer,
+            "a number of tokens",
+            |tokens| match u32::try_from(tokens) {
+                Ok(0) => Err("an answer needs at least one token".to_owned()),
+                Ok(tokens) => Ok(Self(tokens)),
+                Err(_) => Err(format!(
+                    "{tokens} is out of range: expected 1 to {}",
                     u32::MAX
                 )),
             },
