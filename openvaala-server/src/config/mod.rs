@@ -166,7 +166,7 @@ pub struct ProviderConfig {
     pub kind: ProviderKind,
 }
 
-/// What a provider speaks and how it is reached.
+/// What answers for a provider.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub enum ProviderKind {
@@ -190,6 +190,8 @@ pub struct HttpProvider {
     pub headers: Vec<(String, Secret)>,
     /// How long it may stay silent; `None` means the dialect's default.
     pub idle_timeout: Option<Duration>,
+    /// How many tokens an answer may have, where its API asks for that; `None` means the dialect's default.
+    pub max_tokens: Option<u32>,
 }
 
 /// The key of a provider.
@@ -289,10 +291,10 @@ impl Config {
     pub(crate) fn keys(&self) -> ProviderKeys {
         let mut keys = ProviderKeys::default();
         for provider in self.providers.values() {
-            let ProviderKind::Http(HttpProvider { key, headers, .. }) = &provider.kind else {
+            let ProviderKind::Http(service) = &provider.kind else {
                 continue;
             };
-            match key {
+            match &service.key {
                 Key::None => {}
                 Key::Given(key) => keys.values.push(key.expose().to_owned()),
                 Key::FromVariable { variable, key } => {
@@ -301,8 +303,12 @@ impl Config {
                 }
                 Key::Missing { variable } => keys.names.push(variable.clone()),
             }
-            keys.values
-                .extend(headers.iter().map(|(_, value)| value.expose().to_owned()));
+            keys.values.extend(
+                service
+                    .headers
+                    .iter()
+                    .map(|(_, value)| value.expose().to_owned()),
+            );
         }
         keys
     }
