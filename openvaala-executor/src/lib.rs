@@ -125,6 +125,8 @@ pub mod file;
 #[cfg(feature = "local")]
 pub mod local;
 pub mod output;
+#[cfg(feature = "tools")]
+pub mod patch;
 #[cfg(feature = "local")]
 mod path;
 pub mod process;
