@@ -24,7 +24,7 @@ pub(super) fn locate(root: &str, path: &str) -> Result<String, String> {
             parts.push(part);
         } else if parts.pop().is_none() {
             return Err(format!(
-                "the path names a file outside of {root}; give an absolute path if that is meant"
+                "the path {path:?} names a file outside of {root}; give an absolute path if that is meant"
             ));
         }
     }

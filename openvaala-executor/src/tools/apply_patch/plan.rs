@@ -104,8 +104,8 @@ impl Plan {
         let index = self.look_at(&step, &step.operation.path).await?;
         let file = &mut self.files[index];
         if !file.exists() {
-            let place = file.place.clone();
-            return Err(step.no_file(&place, "cannot be deleted").await);
+            let (place, is_gone) = (file.place.clone(), matches!(file.now, Now::Missing));
+            return Err(step.no_file(&place, is_gone).await);
         }
         file.now = Now::Missing;
         file.letter = match file.before {
@@ -166,6 +166,10 @@ impl Plan {
                 }
             },
             Err(ExecutorError::NotFound { .. }) => Before::Missing,
+            Err(ExecutorError::NotADirectory { .. }) => {
+                let problem = format!("{place} can't be there, since a file stands above it");
+                return Err(step.rejected(Rejection::BadPath, problem));
+            }
             Err(error) => {
                 let problem = ToolError::from(error).to_string();
                 return Err(step.rejected(Rejection::BadPath, problem));
@@ -190,9 +194,8 @@ impl Plan {
             (Now::Content(content), _) | (Now::Untouched, Before::Read(content)) => {
                 return Ok(content.clone());
             }
-            (Now::Missing, _) | (Now::Untouched, Before::Missing) => {
-                return Err(step.no_file(&place, "cannot be updated").await);
-            }
+            (Now::Missing, _) => return Err(step.no_file(&place, true).await),
+            (Now::Untouched, Before::Missing) => return Err(step.no_file(&place, false).await),
             (Now::Untouched, Before::Unread) => {}
         }
         let read = step.files.read(&place, 0, LARGEST + 1).await;
@@ -256,9 +259,13 @@ impl Step<'_> {
         })
     }
 
-    async fn no_file(&self, place: &str, what: &str) -> ToolError {
-        let hint = near::hint(self.files, place).await;
-        let problem = format!("there is no file {place}, so it {what}{hint}");
-        self.rejected(Rejection::NoFile, problem)
+    /// `is_gone`: the patch itself has removed the file.
+    async fn no_file(&self, place: &str, is_gone: bool) -> ToolError {
+        let why = if is_gone {
+            " any more, since the patch removes it".to_owned()
+        } else {
+            near::hint(self.files, place).await
+        };
+        self.rejected(Rejection::NoFile, format!("there is no file {place}{why}"))
     }
 }
