@@ -38,8 +38,11 @@ pub enum ExecutorError {
         source: Box<dyn StdError + Send + Sync>,
     },
     /// Some files of a change have it and some do not, since undoing it failed too.
-    #[error("the change failed on the way, and undoing it failed too; changed: {}; not changed: {}",
-        listed(changed), listed(unchanged))]
+    #[error(
+        "the change failed on the way, and undoing it failed too; changed: {}; not changed: {}",
+        listed(changed),
+        listed(unchanged)
+    )]
     HalfChanged {
         /// The files that have the new content, or are gone.
         changed: Vec<String>,

@@ -77,7 +77,11 @@ impl Search<'_> {
         let mut changes: Vec<&ChunkLine> = chunk.lines.iter().collect();
         if chunk.lines.iter().all(|line| line.old().is_none()) {
             let at_end = chunk.at_end || chunk.anchors.is_empty();
-            let start = if at_end { self.lines.len() } else { self.position };
+            let start = if at_end {
+                self.lines.len()
+            } else {
+                self.position
+            };
             return Ok(Place { start, changes });
         }
         loop {
@@ -125,7 +129,9 @@ impl Search<'_> {
         let anchored = !chunk.anchors.is_empty();
         let repeated = || {
             // The anchor may be given again as the first line of the chunk.
-            let start = from.checked_sub(1).filter(|start| anchored && *start >= before)?;
+            let start = from
+                .checked_sub(1)
+                .filter(|start| anchored && *start >= before)?;
             seek::find_at(self.lines, &old, start)
         };
         let (start, pass) = seek::find(self.lines, &old, from).or_else(repeated)?;
@@ -137,7 +143,12 @@ impl Search<'_> {
 
     fn note_others(&mut self, chunk: &Chunk, old: &[&str], pass: Pass) {
         let count = seek::count(self.lines, old, self.position, pass);
-        if count > 1 && chunk.lines.iter().any(|line| !matches!(line, ChunkLine::Context(_))) {
+        if count > 1
+            && chunk
+                .lines
+                .iter()
+                .any(|line| !matches!(line, ChunkLine::Context(_)))
+        {
             let (line, path) = (chunk.line, self.path);
             let from = match self.position {
                 0 => String::new(),

@@ -32,7 +32,9 @@ pub(super) fn describe(lines: &[Line<'_>], wanted: &[&str]) -> String {
     let mut text = "; the nearest lines are\n".to_owned();
     let skipped = first.saturating_sub(SHOWN / 2);
     for (index, line) in there.iter().enumerate().skip(skipped).take(SHOWN) {
-        let is_same = wanted.get(index).is_some_and(|w| Pass::Plain.is_same(line.text, w));
+        let is_same = wanted
+            .get(index)
+            .is_some_and(|w| Pass::Plain.is_same(line.text, w));
         let mark = if is_same { ' ' } else { '>' };
         let line_text = cut(&String::from_utf8_lossy(line.text));
         text += &format!("{mark}{:>5} | {line_text}\n", start + index + 1);
@@ -84,7 +86,9 @@ fn nearest(lines: &[Line<'_>], wanted: &[&str]) -> Option<usize> {
             *votes.entry(index + wanted.len() - place).or_default() += text.len().clamp(1, 20);
         }
     }
-    let best = votes.into_iter().max_by_key(|(start, votes)| (*votes, usize::MAX - start));
+    let best = votes
+        .into_iter()
+        .max_by_key(|(start, votes)| (*votes, usize::MAX - start));
     match best {
         Some((start, _)) => Some(start.saturating_sub(wanted.len())),
         None => most_alike(lines, wanted),
@@ -93,7 +97,10 @@ fn nearest(lines: &[Line<'_>], wanted: &[&str]) -> Option<usize> {
 
 /// Where the longest of the wanted lines has its likeness.
 fn most_alike(lines: &[Line<'_>], wanted: &[&str]) -> Option<usize> {
-    let (place, longest) = wanted.iter().enumerate().max_by_key(|(_, line)| line.trim().len())?;
+    let (place, longest) = wanted
+        .iter()
+        .enumerate()
+        .max_by_key(|(_, line)| line.trim().len())?;
     let grams = pairs(longest.trim());
     let alike = |line: &Line<'_>| likeness(&grams, String::from_utf8_lossy(line.text).trim());
     let scores = lines.iter().take(COMPARED).map(alike).enumerate();
@@ -105,9 +112,8 @@ fn most_alike(lines: &[Line<'_>], wanted: &[&str]) -> Option<usize> {
 fn likeness(grams: &HashMap<[char; 2], usize>, line: &str) -> usize {
     let other = pairs(line);
     let total = grams.values().sum::<usize>() + other.values().sum::<usize>();
-    let in_common = |(pair, count): (&[char; 2], &usize)| {
-        grams.get(pair).map_or(0, |here| *here.min(count))
-    };
+    let in_common =
+        |(pair, count): (&[char; 2], &usize)| grams.get(pair).map_or(0, |here| *here.min(count));
     let common: usize = other.iter().map(in_common).sum();
     (200 * common).checked_div(total).unwrap_or(0)
 }

@@ -7,8 +7,7 @@ const END: &str = "*** End Patch";
 const END_OF_FILE: &str = "*** End of File";
 const ENVIRONMENT: &str = "*** Environment ID:";
 const MOVE: &str = "*** Move to:";
-const HEADERS: &str =
-    "`*** Add File: path`, `*** Delete File: path` or `*** Update File: path`";
+const HEADERS: &str = "`*** Add File: path`, `*** Delete File: path` or `*** Update File: path`";
 
 impl Patch {
     /// Reads a patch, also in a wrapper that [`unwrap`](super::unwrap()) knows.
@@ -81,10 +80,10 @@ impl<'a> Parser<'a> {
         }
     }
 
-    /// The next line that is not blank.
-    fn peek_behind_blank(&self) -> Option<&'a str> {
+    /// The next line that has any character; in a chunk a space is one.
+    fn peek_behind_empty(&self) -> Option<&'a str> {
         let mut rest = self.lines.iter().skip(self.at);
-        rest.find(|line| !line.trim().is_empty()).copied()
+        rest.find(|line| !is_empty(line)).copied()
     }
 
     fn patch(mut self) -> Result<Patch, PatchError> {
@@ -144,7 +143,10 @@ impl<'a> Parser<'a> {
                 }
                 let problem = format!("{line:?}: every line of a new file must begin with `+`");
                 return Err(malformed(self.number(), problem));
-            } else if self.peek_behind_blank().is_none_or(|next| !next.starts_with('+')) {
+            } else if self
+                .peek_behind_empty()
+                .is_none_or(|next| !next.starts_with('+'))
+            {
                 break;
             }
             content.push('\n');
@@ -159,7 +161,10 @@ impl<'a> Parser<'a> {
             return Err(malformed(self.at, format!("`{MOVE}` names no path")));
         }
         let mut chunks = Vec::new();
-        while self.peek_behind_blank().is_some_and(|line| !is_header(line)) {
+        while self
+            .peek_behind_empty()
+            .is_some_and(|line| !is_header(line))
+        {
             chunks.push(self.chunk()?);
         }
         if chunks.is_empty() {
@@ -180,30 +185,42 @@ impl<'a> Parser<'a> {
             lines: Vec::new(),
             at_end: false,
         };
+        // How many lines there are but for empty ones at the end.
+        let mut kept = 0;
         while let Some(line) = self.peek() {
-            if line.trim_end() == END_OF_FILE {
-                chunk.at_end = true;
-                self.at += 1;
-                self.expect_next_chunk()?;
-                break;
-            }
-            if is_header(line) || is_anchor(line) {
+            chunk.at_end = line.trim_end() == END_OF_FILE;
+            if chunk.at_end || is_header(line) || is_anchor(line) {
                 break;
             }
             chunk.lines.push(self.chunk_line(line)?);
+            if !is_empty(line) {
+                kept = chunk.lines.len();
+            }
             self.at += 1;
         }
-        drop_loose_blanks(&mut chunk.lines);
+        // Behind lines that are only added, empty ones are space between chunks.
+        if chunk
+            .lines
+            .iter()
+            .take(kept)
+            .all(|line| line.old().is_none())
+        {
+            chunk.lines.truncate(kept);
+        }
         if chunk.lines.is_empty() {
             let problem = "the chunk has no lines that begin with a space, `-` or `+`";
             return Err(malformed(chunk.line, problem));
+        }
+        if chunk.at_end {
+            self.at += 1;
+            self.expect_next_chunk()?;
         }
         Ok(chunk)
     }
 
     fn anchors(&mut self) -> Vec<String> {
         let mut anchors = Vec::new();
-        while let Some(line) = self.peek_behind_blank().filter(|line| is_anchor(line)) {
+        while let Some(line) = self.peek_behind_empty().filter(|line| is_anchor(line)) {
             self.skip_blank();
             self.at += 1;
             anchors.extend(anchor(line).map(str::to_owned));
@@ -216,11 +233,10 @@ impl<'a> Parser<'a> {
         let sign = chars.next();
         let text = chars.as_str().to_owned();
         match sign {
-            None => Ok(ChunkLine::Context(text)),
-            Some(' ') => Ok(ChunkLine::Context(text)),
+            None | Some(' ') => Ok(ChunkLine::Context(text)),
             Some('-') => Ok(ChunkLine::Remove(text)),
             Some('+') => Ok(ChunkLine::Add(text)),
-            Some('\r') if text.is_empty() => Ok(ChunkLine::Context(text)),
+            Some(_) if is_empty(line) => Ok(ChunkLine::Context(text)),
             Some(_) => {
                 let hint = if line.starts_with("***") {
                     format!("it is no header; expected {HEADERS}, or `{END_OF_FILE}`")
@@ -246,6 +262,10 @@ impl<'a> Parser<'a> {
     }
 }
 
+fn is_empty(line: &str) -> bool {
+    line.is_empty() || line == "\r"
+}
+
 fn is_header(line: &str) -> bool {
     let headers = ["*** Add File:", "*** Delete File:", "*** Update File:"];
     headers.iter().any(|header| line.starts_with(header)) || line.trim_end() == END
@@ -267,14 +287,4 @@ fn anchor(line: &str) -> Option<&str> {
     let mut words = text.split_whitespace();
     let is_numbers = words.next().is_some_and(is_range) && words.next().is_some_and(is_range);
     (!is_numbers && !text.trim().is_empty()).then_some(text)
-}
-
-/// Empty lines behind added ones are space between chunks, unless the chunk says where it is.
-fn drop_loose_blanks(lines: &mut Vec<ChunkLine>) {
-    let is_blank = |line: &ChunkLine| matches!(line, ChunkLine::Context(text) if text.is_empty());
-    if lines.iter().all(|line| is_blank(line) || line.old().is_none()) {
-        while lines.last().is_some_and(is_blank) {
-            lines.pop();
-        }
-    }
 }

@@ -79,7 +79,9 @@ fn heredoc(text: &str) -> Option<&str> {
 fn quoted(text: &str) -> Option<&str> {
     let strip = |quote: char| text.strip_prefix(quote)?.strip_suffix(quote);
     let inner = strip('\'').or_else(|| strip('"'))?;
-    trim(inner).starts_with("***").then_some(inner)
+    trim(inner)
+        .starts_with("***")
+        .then_some(inner)
         .filter(|inner| inner.contains('\n'))
 }
 

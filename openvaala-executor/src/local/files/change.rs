@@ -105,7 +105,10 @@ impl Transaction {
     }
 
     fn make_directories(&mut self, folder: &Path) -> io::Result<()> {
-        let missing: Vec<&Path> = folder.ancestors().take_while(|path| !path.exists()).collect();
+        let missing: Vec<&Path> = folder
+            .ancestors()
+            .take_while(|path| !path.exists())
+            .collect();
         for path in missing.into_iter().rev() {
             match fs::create_dir(path) {
                 Ok(()) => self.directories.push(path.to_owned()),
@@ -129,7 +132,11 @@ impl Transaction {
             {
                 discard(&staged);
             }
-            let operation = if target.content.is_some() { "write" } else { "remove" };
+            let operation = if target.content.is_some() {
+                "write"
+            } else {
+                "remove"
+            };
             result.map_err(|error| ExecutorError::from_io(operation, &target.path, error))?;
         }
         Ok(())
@@ -223,7 +230,9 @@ fn write(mut file: File, content: &[u8], like: Option<&fs::Metadata>) -> io::Res
     if let Some(like) = like {
         keep_owner(&file, like)?;
         // Bits that give the rights of the owner away are lost by writing, as ever.
-        file.set_permissions(fs::Permissions::from_mode(like.permissions().mode() & 0o1777))?;
+        file.set_permissions(fs::Permissions::from_mode(
+            like.permissions().mode() & 0o1777,
+        ))?;
     }
     Ok(())
 }

@@ -28,7 +28,11 @@ pub(super) fn locate(root: &str, path: &str) -> Result<String, String> {
             ));
         }
     }
-    let root = if path.starts_with('/') { "" } else { root.trim_end_matches('/') };
+    let root = if path.starts_with('/') {
+        ""
+    } else {
+        root.trim_end_matches('/')
+    };
     Ok(format!("{root}/{}", parts.join("/")))
 }
 

@@ -119,7 +119,9 @@ impl Plan {
         let path = &step.operation.path;
         let index = self.look_at(&step, path).await?;
         let old = self.content(&step, index).await?;
-        let applied = update.apply(path, &old).map_err(|error| unchanged(&error))?;
+        let applied = update
+            .apply(path, &old)
+            .map_err(|error| unchanged(&error))?;
         self.notes.extend(applied.notes);
         let is_same = applied.content == old;
         let new = Bytes::from(applied.content);
@@ -129,7 +131,8 @@ impl Plan {
         };
         if target == index {
             if is_same {
-                self.notes.push(format!("note: the patch leaves {path} as it was"));
+                self.notes
+                    .push(format!("note: the patch leaves {path} as it was"));
                 return Ok(());
             }
             let file = &mut self.files[index];

@@ -18,7 +18,10 @@ type Tree = BTreeMap<String, String>;
 #[tokio::test]
 async fn every_case_of_the_corpus_ends_as_it_says() {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures/patches");
-    let mut paths: Vec<_> = fs::read_dir(folder).unwrap().map(|e| e.unwrap().path()).collect();
+    let mut paths: Vec<_> = fs::read_dir(folder)
+        .unwrap()
+        .map(|e| e.unwrap().path())
+        .collect();
     paths.retain(|path| path.extension().is_some_and(|extension| extension == "txt"));
     paths.sort();
     assert!(paths.len() >= 60, "only {} cases", paths.len());
@@ -70,7 +73,9 @@ impl Case {
     }
 
     fn section(&self, kind: &str) -> Option<&Section> {
-        self.sections.iter().find(|section| section.words[0] == kind)
+        self.sections
+            .iter()
+            .find(|section| section.words[0] == kind)
     }
 
     async fn run(&self) -> (End, End) {
@@ -81,7 +86,11 @@ impl Case {
             section.make(place.path());
         }
         let mut tree = read_tree(place.path());
-        for section in self.sections.iter().filter(|section| section.words[0] == "after") {
+        for section in self
+            .sections
+            .iter()
+            .filter(|section| section.words[0] == "after")
+        {
             section.apply_to(&mut tree, plain_mode);
         }
         let filled = |text: &str| text.replace("{root}", &root);
@@ -100,7 +109,9 @@ impl Case {
         };
         let context = ToolContext::unattended("call");
         let output = place.tool("apply_patch").call(context, &arguments).await;
-        let said = output.map(|output| text(&output)).map_err(|error| error.to_string());
+        let said = output
+            .map(|output| text(&output))
+            .map_err(|error| error.to_string());
         ((said, read_tree(place.path())), (expected, tree))
     }
 }
@@ -115,7 +126,10 @@ impl Section {
     }
 
     fn mode(&self) -> Option<u32> {
-        let mode = self.words.iter().find_map(|word| word.strip_prefix("mode="))?;
+        let mode = self
+            .words
+            .iter()
+            .find_map(|word| word.strip_prefix("mode="))?;
         Some(u32::from_str_radix(mode, 8).unwrap())
     }
 

@@ -52,15 +52,20 @@ fn any_line() -> impl Strategy<Value = Line> {
     ];
     let ending = prop_oneof![4 => Just("\n"), 1 => Just("\r\n")];
     let added = prop_oneof![3 => Just(vec![]), 1 => vec(any_text(), 1..3)];
-    (text, ending, added, prop::bool::weighted(0.2), any::<bool>()).prop_map(
-        |(text, ending, added, removed, ends_chunk)| Line {
+    (
+        text,
+        ending,
+        added,
+        prop::bool::weighted(0.2),
+        any::<bool>(),
+    )
+        .prop_map(|(text, ending, added, removed, ends_chunk)| Line {
             text,
             ending,
             added,
             removed,
             ends_chunk,
-        },
-    )
+        })
 }
 
 fn any_edit() -> impl Strategy<Value = Edit> {
@@ -73,21 +78,22 @@ fn any_edit() -> impl Strategy<Value = Edit> {
     ];
     let added = vec(any_text(), 0..3);
     let parts = (any::<bool>(), lines, added, any::<bool>());
-    parts.prop_map(|(bom, mut lines, added, terminated)| {
-        // A last line without text and ending is no line at all.
-        if !terminated && lines.last().is_some_and(|line| line.text.is_empty()) {
-            lines.pop();
-        }
-        Edit {
-            bom,
-            terminated: terminated || lines.is_empty(),
-            lines,
-            added,
-        }
-    })
-    .prop_filter("at least one line, old or new", |edit| {
-        !edit.lines.is_empty() || !edit.added.is_empty()
-    })
+    parts
+        .prop_map(|(bom, mut lines, added, terminated)| {
+            // A last line without text and ending is no line at all.
+            while !terminated && lines.last().is_some_and(|line| line.text.is_empty()) {
+                lines.pop();
+            }
+            Edit {
+                bom,
+                terminated: terminated || lines.is_empty(),
+                lines,
+                added,
+            }
+        })
+        .prop_filter("at least one line, old or new", |edit| {
+            !edit.lines.is_empty() || !edit.added.is_empty()
+        })
 }
 
 impl Edit {
@@ -101,12 +107,20 @@ impl Edit {
     }
 
     fn mark(&self) -> Vec<u8> {
-        if self.bom { "\u{feff}".into() } else { Vec::new() }
+        if self.bom {
+            "\u{feff}".into()
+        } else {
+            Vec::new()
+        }
     }
 
     fn ending_of(&self, index: usize) -> &'static str {
         let is_open = !self.terminated && index + 1 == self.lines.len();
-        if is_open { "" } else { self.lines[index].ending }
+        if is_open {
+            ""
+        } else {
+            self.lines[index].ending
+        }
     }
 
     /// The patch that makes the edit: every chunk begins where the one before ended.
@@ -196,11 +210,27 @@ fn any_patch() -> impl Strategy<Value = String> {
 }
 
 fn any_content() -> impl Strategy<Value = Vec<u8>> {
-    let line = select(vec!["one", "two", "", " one", "three", "one\r", "\u{feff}one"]);
+    let line = select(vec![
+        "one",
+        "two",
+        "",
+        " one",
+        "three",
+        "one\r",
+        "\u{feff}one",
+    ]);
     prop_oneof![
         3 => vec(line, 0..8).prop_map(|lines| lines.join("\n").into_bytes()),
         1 => vec(any::<u8>(), 0..40),
     ]
+}
+
+fn config(cases: u32) -> ProptestConfig {
+    ProptestConfig {
+        cases,
+        failure_persistence: None,
+        ..ProptestConfig::default()
+    }
 }
 
 type Tree = BTreeMap<String, Vec<u8>>;
@@ -211,7 +241,12 @@ fn tree(root: &Path) -> Tree {
     while let Some(folder) = folders.pop() {
         for entry in fs::read_dir(&folder).unwrap() {
             let path = entry.unwrap().path();
-            let name = path.strip_prefix(root).unwrap().to_str().unwrap().to_owned();
+            let name = path
+                .strip_prefix(root)
+                .unwrap()
+                .to_str()
+                .unwrap()
+                .to_owned();
             if path.is_dir() {
                 folders.push(path);
                 tree.insert(name + "/", Vec::new());
@@ -239,7 +274,7 @@ fn run(patch: &str, a: &[u8], b: &[u8]) -> (bool, Tree, Tree) {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 1000, ..ProptestConfig::default() })]
+    #![proptest_config(config(1000))]
 
     #[test]
     fn an_edit_written_as_a_patch_is_made_to_the_byte(edit in any_edit()) {
@@ -270,7 +305,7 @@ proptest! {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 200, ..ProptestConfig::default() })]
+    #![proptest_config(config(200))]
 
     #[test]
     fn a_failed_patch_changes_no_byte_of_any_file(

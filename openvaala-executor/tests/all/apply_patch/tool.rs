@@ -19,7 +19,11 @@ async fn what_is_sent_to_the_model_is_short() {
     let place = Place::open().await;
     let tool = place.tool("apply_patch");
     let spec = tool.spec();
-    assert!(spec.description.len() <= 900, "{} bytes", spec.description.len());
+    assert!(
+        spec.description.len() <= 900,
+        "{} bytes",
+        spec.description.len()
+    );
     assert_eq!(
         spec.parameters.get(),
         r#"{"properties":{"patch":{"type":"string"}},"required":["patch"],"type":"object"}"#
@@ -47,8 +51,14 @@ async fn the_example_in_the_description_is_a_patch() {
 #[tokio::test]
 async fn a_path_may_have_spaces() {
     let place = Place::open().await;
-    place.call("apply_patch", patch(&["*** Add File: a b/c d.txt", "+one"])).await.unwrap();
-    assert_eq!(fs::read_to_string(place.path().join("a b/c d.txt")).unwrap(), "one\n");
+    place
+        .call("apply_patch", patch(&["*** Add File: a b/c d.txt", "+one"]))
+        .await
+        .unwrap();
+    assert_eq!(
+        fs::read_to_string(place.path().join("a b/c d.txt")).unwrap(),
+        "one\n"
+    );
 }
 
 #[tokio::test]
@@ -61,18 +71,28 @@ async fn a_file_of_16_mib_is_patched_and_one_byte_more_is_too_much() {
     let change = patch(&["*** Update File: big", "-one", "+two"]);
     place.call("apply_patch", change.clone()).await.unwrap();
     content[..3].copy_from_slice(b"two");
-    assert!(fs::read(&path).unwrap() == content, "only the first line must change");
+    assert!(
+        fs::read(&path).unwrap() == content,
+        "only the first line must change"
+    );
 
     let mut file = fs::OpenOptions::new().append(true).open(&path).unwrap();
     file.write_all(b"x").unwrap();
-    let error = place.call("apply_patch", change).await.unwrap_err().to_string();
+    let error = place
+        .call("apply_patch", change)
+        .await
+        .unwrap_err()
+        .to_string();
     assert_eq!(
         error,
         "the patch does not fit big (line 2 of the patch): the file has more than 16,777,216 \
          bytes, the most that can be patched; change it with bash, for example with `sed -i`\n\
          No file was changed."
     );
-    place.call("apply_patch", patch(&["*** Delete File: big"])).await.unwrap();
+    place
+        .call("apply_patch", patch(&["*** Delete File: big"]))
+        .await
+        .unwrap();
     assert!(!path.exists(), "what is deleted may be of any size");
 }
 

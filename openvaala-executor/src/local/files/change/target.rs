@@ -8,9 +8,9 @@ use std::path::{Path, PathBuf};
 use bytes::Bytes;
 use rustix::fs::{Access, access};
 
-use crate::local::files::require_regular;
 use crate::error::ExecutorError;
 use crate::file::{Expected, FileChange};
+use crate::local::files::require_regular;
 use crate::path::resolve;
 
 /// How much is compared at once.

@@ -28,11 +28,16 @@ fn remove(path: &str) -> FileChange {
 }
 
 fn names_and_contents(folder: &TempDir) -> Vec<(String, String)> {
-    let entries = fs::read_dir(folder.path()).unwrap().map(|entry| entry.unwrap().path());
+    let entries = fs::read_dir(folder.path())
+        .unwrap()
+        .map(|entry| entry.unwrap().path());
     let mut all: Vec<_> = entries
         .map(|path| {
             let content = fs::read_to_string(&path).unwrap_or_else(|_| "(directory)".to_owned());
-            (path.file_name().unwrap().to_str().unwrap().to_owned(), content)
+            (
+                path.file_name().unwrap().to_str().unwrap().to_owned(),
+                content,
+            )
         })
         .collect();
     all.sort();
@@ -86,21 +91,36 @@ fn a_failure_on_the_way_undoes_what_was_done() {
     let meddle = |root: &Path| fs::write(root.join("c"), "C").unwrap();
     let error = meddled(&folder, changes, meddle).unwrap_err();
     let path = format!("{}/c", root(&folder));
-    assert!(matches!(&error, ExecutorError::Changed { path: p } if *p == path), "{error:?}");
+    assert!(
+        matches!(&error, ExecutorError::Changed { path: p } if *p == path),
+        "{error:?}"
+    );
     let expected = [("a", "a"), ("b", "b"), ("c", "C"), ("z", "z")];
     assert_eq!(names_and_contents(&folder), pairs(&expected));
     let after = fs::metadata(folder.path().join("a")).unwrap();
-    assert_eq!((after.ino(), after.nlink()), (before.ino(), 1), "it is the very same file");
+    assert_eq!(
+        (after.ino(), after.nlink()),
+        (before.ino(), 1),
+        "it is the very same file"
+    );
 }
 
 #[test]
 fn every_meddling_is_noticed() {
     type Meddle = fn(&Path);
     let cases: [(FileChange, Meddle); 6] = [
-        (write_to("a", "new"), |root| fs::remove_file(root.join("a")).unwrap()),
-        (write_to("a", "new"), |root| fs::write(root.join("a"), "longer").unwrap()),
-        (write_to("new", "new"), |root| fs::write(root.join("new"), "x").unwrap()),
-        (remove("a"), |root| fs::write(root.join("a"), "longer").unwrap()),
+        (write_to("a", "new"), |root| {
+            fs::remove_file(root.join("a")).unwrap()
+        }),
+        (write_to("a", "new"), |root| {
+            fs::write(root.join("a"), "longer").unwrap()
+        }),
+        (write_to("new", "new"), |root| {
+            fs::write(root.join("new"), "x").unwrap()
+        }),
+        (remove("a"), |root| {
+            fs::write(root.join("a"), "longer").unwrap()
+        }),
         (write_to("a", "new"), |root| {
             fs::remove_file(root.join("a")).unwrap();
             symlink("b", root.join("a")).unwrap();
@@ -113,9 +133,15 @@ fn every_meddling_is_noticed() {
     for (index, (change, meddle)) in cases.into_iter().enumerate() {
         let folder = place(&["a", "b"]);
         let error = meddled(&folder, vec![write_to("b", "new"), change], meddle).unwrap_err();
-        assert!(matches!(error, ExecutorError::Changed { .. }), "{index}: {error:?}");
+        assert!(
+            matches!(error, ExecutorError::Changed { .. }),
+            "{index}: {error:?}"
+        );
         let left = names_and_contents(&folder);
-        assert!(left.contains(&("b".to_owned(), "b".to_owned())), "{index}: {left:?}");
+        assert!(
+            left.contains(&("b".to_owned(), "b".to_owned())),
+            "{index}: {left:?}"
+        );
         let temporary = left.iter().find(|(name, _)| name.starts_with(".openvaala"));
         assert_eq!(temporary, None, "{index}");
     }
@@ -130,7 +156,9 @@ fn what_could_not_be_undone_is_told() {
     let mut transaction = Transaction::default();
     transaction.stage(&root, &targets).unwrap();
     let staged = transaction.staged[0].take();
-    transaction.replace(0, &targets[0], staged.as_deref()).unwrap();
+    transaction
+        .replace(0, &targets[0], staged.as_deref())
+        .unwrap();
     fs::remove_file(transaction.done[0].backup.as_ref().unwrap()).unwrap();
     let cause = ExecutorError::Changed {
         path: "b".to_owned(),
@@ -143,14 +171,22 @@ fn what_could_not_be_undone_is_told() {
              changed: {root}/b"
         )
     );
-    assert_eq!(names_and_contents(&folder), pairs(&[("a", "new"), ("b", "b")]));
+    assert_eq!(
+        names_and_contents(&folder),
+        pairs(&[("a", "new"), ("b", "b")])
+    );
 }
 
 #[test]
 fn a_new_file_has_the_permissions_of_any_new_file() {
     let folder = place(&["plain"]);
     change(&root(&folder), vec![write_to("new", "new")]).unwrap();
-    let mode = |name| fs::metadata(folder.path().join(name)).unwrap().permissions().mode();
+    let mode = |name| {
+        fs::metadata(folder.path().join(name))
+            .unwrap()
+            .permissions()
+            .mode()
+    };
     assert_eq!(mode("new"), mode("plain"));
 }
 
