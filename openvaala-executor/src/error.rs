@@ -49,7 +49,7 @@ pub enum ExecutorError {
         /// The files that are as they were.
         unchanged: Vec<String>,
         /// Why it was to be undone.
-        source: Box<ExecutorError>,
+        source: Box<Self>,
     },
     /// A file that has other names too, which would no longer be the same file.
     #[error(
