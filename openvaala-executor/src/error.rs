@@ -13,6 +13,12 @@ use crate::file::FileKind;
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum ExecutorError {
+    /// A file is not what it was when the change was made up.
+    #[error("{path} was changed by somebody else meanwhile; read it again")]
+    Changed {
+        /// The path.
+        path: String,
+    },
     /// The workspace was closed; nothing can be started in it any more.
     #[error("the workspace {root} on {executor} is closed")]
     Closed {
@@ -30,6 +36,31 @@ pub enum ExecutorError {
         operation: String,
         /// Why it did not work.
         source: Box<dyn StdError + Send + Sync>,
+    },
+    /// Some files of a change have it and some do not, since undoing it failed too.
+    #[error(
+        "the change failed on the way, and undoing it failed too; changed: {}; not changed: {}",
+        listed(changed),
+        listed(unchanged)
+    )]
+    HalfChanged {
+        /// The files that have the new content, or are gone.
+        changed: Vec<String>,
+        /// The files that are as they were.
+        unchanged: Vec<String>,
+        /// Why it was to be undone.
+        source: Box<Self>,
+    },
+    /// A file that has other names too, which would no longer be the same file.
+    #[error(
+        "{path} is one of {links} hard links to a file, and replacing it would part them; \
+         change it in place, with bash"
+    )]
+    HardLinked {
+        /// The path.
+        path: String,
+        /// How many names the file has.
+        links: u64,
     },
     /// A path that this environment cannot take.
     #[error("the path {path:?} can't be used: {reason}")]
@@ -111,5 +142,12 @@ impl ExecutorError {
                 source,
             },
         }
+    }
+}
+
+fn listed(paths: &[String]) -> String {
+    match paths {
+        [] => "none".to_owned(),
+        paths => paths.join(", "),
     }
 }

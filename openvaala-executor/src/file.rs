@@ -19,9 +19,13 @@ use crate::error::ExecutorError;
 ///
 /// # Cancellation
 ///
-/// All methods only read; dropping a future has no effect but to lose the answer.
+/// Dropping the future of a method that reads loses the answer, nothing else. A
+/// [`change`](Self::change) is still made whole or not at all; which of both is then not known.
 #[async_trait]
 pub trait Files: Debug + Send + Sync {
+    /// The root of the workspace, an absolute path.
+    fn root(&self) -> &str;
+
     /// Tells what a path leads to; symbolic links are followed.
     ///
     /// # Errors
@@ -47,6 +51,98 @@ pub trait Files: Debug + Send + Sync {
     /// [`ExecutorError::NotADirectory`], [`ExecutorError::NotFound`],
     /// [`ExecutorError::PermissionDenied`].
     async fn list(&self, path: &str) -> Result<Vec<DirEntry>, ExecutorError>;
+
+    /// Writes and removes files: all of them, or none.
+    ///
+    /// Every change is checked, and every new content is stored beside its file, before any file
+    /// is touched. Each file then gets its new content at once, so that nobody reads half of it;
+    /// files are removed last. What was done is undone when something fails on the way. The
+    /// contents need not have reached the disk when this returns.
+    ///
+    /// - A symbolic link is written through, and stays; removing one leaves what it leads to.
+    /// - A file keeps its permissions, and its owner where that is allowed. Missing directories
+    ///   of a new file are made.
+    /// - The order of `changes` has no meaning, and no file may be changed twice.
+    ///
+    /// # Errors
+    ///
+    /// Nothing is changed with any error but the last.
+    ///
+    /// - [`ExecutorError::Changed`]: a file is not as the change expects.
+    /// - [`ExecutorError::NotFound`]: a file to be removed is missing.
+    /// - [`ExecutorError::IsADirectory`], [`ExecutorError::NotRegular`],
+    ///   [`ExecutorError::HardLinked`]: what must not be replaced.
+    /// - [`ExecutorError::InvalidPath`]: a link that leads nowhere, a file named twice.
+    /// - [`ExecutorError::NotADirectory`], [`ExecutorError::PermissionDenied`],
+    ///   [`ExecutorError::Io`].
+    /// - [`ExecutorError::HalfChanged`]: it failed, and so did undoing it; it says which files
+    ///   are changed.
+    async fn change(&self, changes: Vec<FileChange>) -> Result<(), ExecutorError>;
+}
+
+/// One file of a [`Files::change`].
+#[derive(Clone, Debug, Eq, PartialEq)]
+#[non_exhaustive]
+pub struct FileChange {
+    /// The path.
+    pub path: String,
+    /// What must be there right before the change; default [`Expected::Anything`].
+    pub expected: Expected,
+    /// The whole new content; `None` removes the file.
+    pub content: Option<Bytes>,
+    /// Another file whose permissions the file gets; default `None`: it keeps its own, or gets
+    /// those of any new file.
+    pub permissions_of: Option<String>,
+}
+
+impl FileChange {
+    /// Gives a file a new content; it may exist or not.
+    #[must_use]
+    pub const fn write(path: String, content: Bytes) -> Self {
+        Self {
+            path,
+            expected: Expected::Anything,
+            content: Some(content),
+            permissions_of: None,
+        }
+    }
+
+    /// Removes a file, or a symbolic link.
+    #[must_use]
+    pub const fn remove(path: String) -> Self {
+        Self {
+            path,
+            expected: Expected::Anything,
+            content: None,
+            permissions_of: None,
+        }
+    }
+
+    /// Says what must be there.
+    #[must_use]
+    pub fn expecting(mut self, expected: Expected) -> Self {
+        self.expected = expected;
+        self
+    }
+
+    /// Takes the permissions of another file, as a file does that moves.
+    #[must_use]
+    pub fn with_permissions_of(mut self, path: String) -> Self {
+        self.permissions_of = Some(path);
+        self
+    }
+}
+
+/// What must be at a path for it to be changed.
+#[derive(Clone, Debug, Eq, PartialEq)]
+#[non_exhaustive]
+pub enum Expected {
+    /// A regular file, or nothing.
+    Anything,
+    /// A regular file with exactly this content.
+    Content(Bytes),
+    /// Nothing.
+    Nothing,
 }
 
 /// What is known of a file without reading it.

@@ -15,7 +15,7 @@
 //! | --- | --- |
 //! | none | the traits, tool routing, [`commands`], and [`output`] made fit for a model |
 //! | `local` | the machine that this process runs on: `local::LocalExecutor` (Unix) |
-//! | `tools` | the tools `bash` and `read_file` for every environment, and `bash_output` and the like for a session's commands |
+//! | `tools` | the tools `apply_patch`, `bash` and `read_file` for every environment with the module `patch`, and `bash_output` and the like for a session's commands |
 //! | `conformance` | the suite that an executor must pass: `executor_conformance!` |
 //!
 //! # A tool of your own
@@ -125,6 +125,8 @@ pub mod file;
 #[cfg(feature = "local")]
 pub mod local;
 pub mod output;
+#[cfg(feature = "tools")]
+pub mod patch;
 #[cfg(feature = "local")]
 mod path;
 pub mod process;

@@ -2,6 +2,7 @@
 
 #[cfg(test)]
 mod all {
+    mod apply_patch;
     mod bash;
     mod commands;
     mod conformance;

@@ -4,6 +4,7 @@
 
 #![expect(clippy::panic, reason = "a case fails by a panic, as every test does")]
 
+mod changes;
 mod files;
 mod open;
 mod processes;
@@ -16,6 +17,7 @@ use std::time::Duration;
 
 use tokio::time::timeout;
 
+pub use self::changes::*;
 pub use self::files::*;
 pub use self::open::*;
 pub use self::processes::*;
@@ -106,6 +108,12 @@ macro_rules! executor_conformance {
             a_missing_file_is_named_as_resolved,
             list_is_sorted_by_name,
             a_home_directory_is_not_expanded,
+            a_change_writes_and_removes_files,
+            a_refused_change_changes_nothing,
+            a_change_says_why_it_is_refused,
+            a_change_finds_what_it_expects,
+            a_change_keeps_links,
+            a_change_keeps_permissions,
             both_outputs_arrive_each_on_its_stream,
             merged_output_keeps_the_order_of_writing,
             the_exit_code_is_told_each_time,

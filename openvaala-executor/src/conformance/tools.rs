@@ -13,12 +13,12 @@ use crate::workspace::Workspace;
 
 /// The names that every environment offers.
 const NAMES: &[&str] = if cfg!(feature = "tools") {
-    &["bash", "read_file"]
+    &["apply_patch", "bash", "read_file"]
 } else {
     &[]
 };
 
-/// `bash` and `read_file` are there, with schemas that providers take.
+/// Every built-in tool is there, with schemas that providers take.
 pub async fn the_environment_tools_are_offered(target: Target) {
     let toolbox = toolbox(&*target.open().await);
     let names: Vec<String> = toolbox.specs().into_iter().map(|spec| spec.name).collect();

@@ -1,5 +1,7 @@
 //! The file system of this machine.
 
+mod change;
+
 use std::fs::{self, File, FileType, Metadata, OpenOptions};
 use std::io::{self, Read, Seek, SeekFrom};
 use std::os::unix::fs::{FileTypeExt, OpenOptionsExt};
@@ -10,7 +12,7 @@ use rustix::fs::OFlags;
 
 use super::blocking;
 use crate::error::ExecutorError;
-use crate::file::{DirEntry, FileKind, FileMetadata, Files};
+use crate::file::{DirEntry, FileChange, FileKind, FileMetadata, Files};
 use crate::path::resolve;
 
 #[derive(Debug)]
@@ -26,6 +28,10 @@ impl LocalFiles {
 
 #[async_trait]
 impl Files for LocalFiles {
+    fn root(&self) -> &str {
+        &self.root
+    }
+
     async fn metadata(&self, path: &str) -> Result<FileMetadata, ExecutorError> {
         let path = resolve(&self.root, path)?;
         blocking("look at", path.clone(), move || {
@@ -53,6 +59,15 @@ impl Files for LocalFiles {
         let path = resolve(&self.root, path)?;
         blocking("list", path.clone(), move || {
             list(&path).map_err(|error| ExecutorError::from_io("list", &path, error))
+        })
+        .await
+    }
+
+    async fn change(&self, changes: Vec<FileChange>) -> Result<(), ExecutorError> {
+        let root = self.root.clone();
+        // The thread goes on when the caller drops the future, so nothing is left half done.
+        blocking("change files in", root.clone(), move || {
+            change::change(&root, changes)
         })
         .await
     }

@@ -1,5 +1,6 @@
 //! The tools that every environment and every session offers (feature `tools`).
 
+mod apply_patch;
 mod bash;
 mod bash_input;
 mod bash_kill;
@@ -15,13 +16,14 @@ use crate::file::Files;
 use crate::process::Processes;
 use crate::tool::{Tool, ToolContext, ToolError, TypedTool, typed};
 
-/// The tools of an environment: `bash` and `read_file`.
+/// The tools of an environment: `apply_patch`, `bash` and `read_file`.
 #[must_use]
 pub fn environment_tools(
     files: Arc<dyn Files>,
     processes: Arc<dyn Processes>,
 ) -> Vec<Arc<dyn Tool>> {
     vec![
+        apply_patch::apply_patch(Arc::clone(&files)),
         typed(bash::Bash::new(processes)),
         typed(read_file::ReadFile::new(files)),
     ]

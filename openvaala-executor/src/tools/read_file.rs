@@ -2,7 +2,7 @@
 
 mod image;
 mod lines;
-mod near;
+pub(super) mod near;
 
 use std::sync::Arc;
 

@@ -12,7 +12,7 @@ const SUGGESTIONS: usize = 3;
 const COMPARED: usize = 10_000;
 
 /// What to say behind "there is no file `path`".
-pub(super) async fn hint(files: &dyn Files, path: &str) -> String {
+pub(in crate::tools) async fn hint(files: &dyn Files, path: &str) -> String {
     let path = Path::new(path);
     let (Some(parent), Some(name)) = (path.parent(), path.file_name()) else {
         return String::new();

@@ -1,0 +1,5 @@
+//! The tool `apply_patch`.
+
+mod cases;
+mod properties;
+mod tool;
