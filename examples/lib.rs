@@ -13,3 +13,6 @@ mod tools {}
 #[cfg(doctest)]
 #[doc = include_str!("../docs/providers.md")]
 mod providers {}
+
+#[cfg(test)]
+mod tests;

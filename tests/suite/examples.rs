@@ -223,8 +223,9 @@ fn client_interrupts_on_ctrl_c() {
 }
 
 #[test]
-fn every_example_is_short_and_runs_here() {
-    let manifest = fs::read_to_string(workspace().join("examples/Cargo.toml")).unwrap();
+fn every_example_is_short_documented_and_runs_here() {
+    let manifest = read("examples/Cargo.toml");
+    let book = read("docs/embedding.md");
     let this_file = include_str!("examples.rs");
     let names = manifest
         .split("[[example]]\nname = \"")
@@ -235,11 +236,45 @@ fn every_example_is_short_and_runs_here() {
     for name in names {
         let call = format!("(\"{name}\", ");
         assert!(this_file.contains(&call), "nothing runs {name}");
+        let row = format!("| [`{name}`](../examples/{name}");
+        assert!(
+            book.contains(&row),
+            "docs/embedding.md does not list {name}"
+        );
     }
     for file in rust_files(&workspace().join("examples")) {
         let lines = fs::read_to_string(&file).unwrap().lines().count();
         assert!(lines < 100, "{} has {lines} lines", file.display());
     }
+}
+
+/// The code of a document is compiled if the library of the examples has the document in it.
+#[test]
+fn every_document_with_rust_code_is_compiled() {
+    let library = read("examples/lib.rs");
+    let mut found = Vec::new();
+    for entry in fs::read_dir(workspace().join("docs")).unwrap() {
+        let path = entry.unwrap().path();
+        let name = path.file_name().unwrap().to_string_lossy().into_owned();
+        let text = fs::read_to_string(&path).unwrap();
+        if text.lines().any(|line| line.starts_with("```rust")) {
+            let included = library.contains(&format!("include_str!(\"../docs/{name}\")"));
+            assert!(included, "the code of {name} is not compiled");
+            // What has no language would be compiled as Rust, what is ignored would not.
+            let mut fences = text.lines().filter(|line| line.starts_with("```"));
+            let plain = fences.clone().step_by(2).any(|begin| begin == "```");
+            assert!(!plain, "{name}: a block does not say its language");
+            assert!(fences.all(|line| !line.contains("ignore")), "{name}");
+            found.push(name);
+        }
+    }
+    found.sort();
+    assert_eq!(found, ["embedding.md", "providers.md", "tools.md"]);
+}
+
+fn read(path: &str) -> String {
+    let path = workspace().join(path);
+    fs::read_to_string(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
 }
 
 fn rust_files(folder: &Path) -> Vec<PathBuf> {
