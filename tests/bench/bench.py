@@ -47,6 +47,7 @@ async def main():
     loads, failures = [], []
     os.makedirs(given.scratch, exist_ok=True)
     with FakeModel(given.node) as model:
+        versions = [version(kind, root, given.scratch) for kind, root in products]
         for number in range(given.rounds):
             note_floors(results["floor"], given.scratch)
             for name in given.only:
@@ -59,15 +60,21 @@ async def main():
                         results[kind.name].setdefault(figure, []).append(value)
     load = {"min": min(loads), "max": max(loads)}
     names = [kind.name for kind, _ in products]
+    versions = ", ".join(versions)
     with open(given.out, "w") as file:
-        content = {"at": time.strftime("%FT%TZ", time.gmtime()), "rounds": given.rounds, "load": load}
+        content = {"at": time.strftime("%FT%TZ", time.gmtime()), "rounds": given.rounds, "load": load, "versions": versions}
         json.dump({**content, "cores": os.cpu_count(), "results": results, "failures": failures}, file, indent=1)
     print(report.table(results, names))
     spread = f"load {load['min']:.1f} to {load['max']:.1f}, {os.cpu_count()} cores, rounds: {given.rounds}"
-    print(f"\n{spread}; a cell is the median of the rounds, in brackets their spread")
+    print(f"\n{versions}; {spread}; a cell is the median of the rounds, in brackets their spread")
     for failure in failures:
         print(f"failed: {failure}")
     return 1 if failures else 0
+
+
+def version(kind, root, scratch):
+    with tempfile.TemporaryDirectory(dir=scratch) as folder:
+        return kind(root, folder, "").version()
 
 
 def note_floors(figures, scratch):

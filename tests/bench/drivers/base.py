@@ -64,6 +64,16 @@ class Driver:
         self.processes.append(process)
         return process
 
+    def binary(self):
+        """The program that is measured."""
+        return self.root
+
+    def version(self):
+        """What the program says that it is."""
+        environment = {"PATH": os.environ["PATH"], "HOME": self.home}
+        said = subprocess.run([self.binary(), "--version"], env=environment, capture_output=True, text=True, check=True)
+        return said.stdout.strip()
+
     def pids(self):
         return [process.pid for process in self.processes if process.poll() is None]
 

@@ -33,7 +33,7 @@ class OpenVaala(Driver):
         os.makedirs(config + "/providers", exist_ok=True)
         write(config + "/openvaala.yaml", SETTINGS)
         write(config + "/providers/bench.yaml", PROVIDER.format(url=self.model_url))
-        process = self.spawn([self.root, "serve"], OPENVAALA_NO_PROBE="1")
+        process = self.spawn([self.binary(), "serve"], OPENVAALA_NO_PROBE="1")
         address, token = await self.wait_for("its address", lambda: self.discovered(process.pid))
         self.connected(await connect(address, token))
         client = {"name": "bench", "version": "0"}
