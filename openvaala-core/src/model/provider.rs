@@ -166,6 +166,8 @@ impl ModelError {
 pub enum ModelErrorKind {
     /// No connection, or it broke, before the answer was complete.
     Connection,
+    /// The certificate of the service is not trusted; asking again does not help.
+    Certificate,
     /// The provider has too much to do, or failed on its side (HTTP 408, 409, 5xx).
     Unavailable,
     /// Too many requests (HTTP 429) that may be sent again later.

@@ -20,6 +20,15 @@ use crate::model::{ModelError, ModelErrorKind};
 /// The most of a body that is no event stream that is read.
 const MAX_BODY_BYTES: usize = 64 << 10;
 
+/// How a key is sent.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(crate) enum Auth {
+    /// As a bearer token in the header `Authorization`.
+    Bearer,
+    /// As it is, in the header of that name (in lower case).
+    Header(&'static str),
+}
+
 /// An address with all that a request to it needs.
 #[derive(Clone)]
 pub(crate) struct Endpoint {
@@ -35,12 +44,14 @@ pub(crate) struct Endpoint {
 impl Endpoint {
     /// The address `path` (such as `["chat", "completions"]`) below the base URL.
     ///
+    /// If the path begins with `v1`, a base URL that ends so is as good as one that does not.
+    ///
     /// # Errors
     /// [`ModelErrorKind::BadRequest`] if the URL or a header is wrong, [`ModelErrorKind::Unauthorized`] if the
     /// key has characters that no key has.
-    pub(crate) fn new(options: HttpOptions, path: &[&str]) -> Result<Self, ModelError> {
+    pub(crate) fn new(options: HttpOptions, path: &[&str], auth: Auth) -> Result<Self, ModelError> {
         let url = url(&options.base_url, path)?;
-        let headers = headers(&options)?;
+        let headers = headers(&options, auth)?;
         let account = options.api_key.as_ref().map(Secret::fingerprint);
         let secrets = options.headers.into_iter().map(|(_, value)| value);
         let secrets = secrets.chain(options.api_key).chain(secrets_within(&url));
@@ -55,6 +66,14 @@ impl Endpoint {
             place,
             account,
         })
+    }
+
+    /// Adds a header that is no secret, unless the options have set it.
+    pub(crate) fn with_default_header(mut self, name: &'static str, value: &'static str) -> Self {
+        self.headers
+            .entry(HeaderName::from_static(name))
+            .or_insert(HeaderValue::from_static(value));
+        self
     }
 
     /// The address as errors show it: without user, password and query.
@@ -177,8 +196,12 @@ fn url(base: &str, path: &[&str]) -> Result<Url, ModelError> {
     if !matches!(url.scheme(), "http" | "https") {
         return Err(wrong("does not begin with http:// or https://"));
     }
-    let is_complete = url.path().trim_end_matches('/').ends_with(&path.join("/"));
-    if !is_complete {
+    let given = url.path().trim_end_matches('/');
+    if !given.ends_with(&path.join("/")) {
+        let path = match path {
+            ["v1", rest @ ..] if given.ends_with("/v1") => rest,
+            path => path,
+        };
         let mut segments = url.path_segments_mut().map_err(|()| wrong("has no path"))?;
         segments.pop_if_empty().extend(path);
     }
@@ -210,20 +233,24 @@ pub(super) fn place(url: &Url) -> String {
     shown.to_string()
 }
 
-fn headers(options: &HttpOptions) -> Result<HeaderMap, ModelError> {
+fn headers(options: &HttpOptions, auth: Auth) -> Result<HeaderMap, ModelError> {
     let mut headers = HeaderMap::new();
     headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
     headers.insert(ACCEPT, HeaderValue::from_static("text/event-stream"));
     if let Some(key) = &options.api_key {
-        let value = format!("Bearer {}", key.expose());
-        headers.insert(
-            AUTHORIZATION,
-            secret_value(&value).map_err(|error| {
-                let message =
-                    "the key has characters that no key has; check it for line breaks and quotes";
-                ModelError::new(ModelErrorKind::Unauthorized, message).with_source(error)
-            })?,
-        );
+        let (name, value) = match auth {
+            Auth::Bearer => (
+                AUTHORIZATION,
+                secret_value(&format!("Bearer {}", key.expose())),
+            ),
+            Auth::Header(name) => (HeaderName::from_static(name), secret_value(key.expose())),
+        };
+        let value = value.map_err(|error| {
+            let message =
+                "the key has characters that no key has; check it for line breaks and quotes";
+            ModelError::new(ModelErrorKind::Unauthorized, message).with_source(error)
+        })?;
+        headers.insert(name, value);
     }
     for (name, value) in &options.headers {
         let wrong = || {

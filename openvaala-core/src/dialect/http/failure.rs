@@ -19,8 +19,10 @@ const BY_NAME: &[(&str, ModelErrorKind)] = &[
     ("billing_not_active", ModelErrorKind::Quota),
     ("usage_not_included", ModelErrorKind::Quota),
     ("insufficient_balance", ModelErrorKind::Quota),
+    ("billing_error", ModelErrorKind::Quota),
     ("context_length_exceeded", ModelErrorKind::ContextTooLong),
     ("exceed_context_size_error", ModelErrorKind::ContextTooLong),
+    ("request_too_large", ModelErrorKind::ContextTooLong),
     ("content_filter", ModelErrorKind::Refused),
     ("content_policy_violation", ModelErrorKind::Refused),
     ("image_content_policy_violation", ModelErrorKind::Refused),
@@ -51,6 +53,9 @@ const BY_TYPE: &[(&str, ModelErrorKind)] = &[
     ("not_found_error", ModelErrorKind::NotFound),
     ("model_not_found", ModelErrorKind::NotFound),
     ("invalid_request_error", ModelErrorKind::BadRequest),
+    ("overloaded_error", ModelErrorKind::Unavailable),
+    ("api_error", ModelErrorKind::Unavailable),
+    ("timeout_error", ModelErrorKind::Unavailable),
 ];
 
 /// What providers without a code of their own write when a request is too long.
@@ -60,7 +65,11 @@ const TOO_LONG: &[&str] = &[
     "context window",
     "context size",
     "prompt is too long",
+    "exceed context limit",
 ];
+
+/// What providers without a code of their own write when there is no credit left.
+const NO_CREDIT: &[&str] = &["credit balance is too low", "specified api usage limits"];
 
 /// The error of a request that was answered with another status than 2xx.
 pub(super) fn status_failure(
@@ -108,20 +117,27 @@ pub(crate) fn stream_failure(place: &str, redactor: &Redactor, error: &Value) ->
 /// The error of a request that met no HTTP answer, or lost it.
 pub(super) fn connection_failure(place: &str, error: &reqwest::Error) -> ModelError {
     let cause = shown(&root_cause(error));
-    let (what, advice) = if cause.contains("certificate") {
-        let advice = "its certificate is not trusted: install the CA certificates of the system, \
-                      or the one of your proxy";
-        ("no connection to", advice)
+    let (kind, what, advice) = if cause.contains("certificate") {
+        (
+            ModelErrorKind::Certificate,
+            "no connection to",
+            "its certificate is not trusted: install the CA certificates of the system, or the one of your proxy",
+        )
     } else if error.is_connect() {
         (
+            ModelErrorKind::Connection,
             "no connection to",
             "check the address, the network, and that the service runs",
         )
     } else {
-        ("the connection broke to", "try again")
+        (
+            ModelErrorKind::Connection,
+            "the connection broke to",
+            "try again",
+        )
     };
     let message = format!("{what} {place} ({advice}): {cause}");
-    ModelError::new(ModelErrorKind::Connection, message).with_source(cause)
+    ModelError::new(kind, message).with_source(cause)
 }
 
 fn root_cause(error: &reqwest::Error) -> String {
@@ -155,6 +171,9 @@ fn kind(status: Option<u16>, error: &ProviderError) -> ModelErrorKind {
     let may_be_too_long = matches!(status, None | Some(400 | 413 | 422));
     if may_be_too_long && TOO_LONG.iter().any(|words| message.contains(words)) {
         return ModelErrorKind::ContextTooLong;
+    }
+    if NO_CREDIT.iter().any(|words| message.contains(words)) {
+        return ModelErrorKind::Quota;
     }
     match status {
         Some(401 | 403) => ModelErrorKind::Unauthorized,
@@ -193,7 +212,10 @@ fn worded(
         ),
         ModelErrorKind::Refused => ("refuses to answer this", "ask in another way"),
         ModelErrorKind::Unavailable => ("cannot answer now", "try again later"),
-        ModelErrorKind::BadRequest | ModelErrorKind::BadAnswer | ModelErrorKind::Connection => (
+        ModelErrorKind::BadRequest
+        | ModelErrorKind::BadAnswer
+        | ModelErrorKind::Connection
+        | ModelErrorKind::Certificate => (
             "finds fault with the request",
             "check the model's settings and the base URL",
         ),

@@ -18,7 +18,7 @@ use std::time::Duration;
 
 pub(crate) use self::answer::{AnswerReader, answer};
 pub use self::client::{ClientOptions, client, default_client};
-pub(crate) use self::endpoint::Endpoint;
+pub(crate) use self::endpoint::{Auth, Endpoint};
 pub(crate) use self::failure::stream_failure;
 pub(crate) use self::secret::Redactor;
 pub use self::secret::Secret;
@@ -34,7 +34,7 @@ pub struct HttpOptions {
     pub client: reqwest::Client,
     /// Where the API begins, such as `https://api.openai.com/v1`.
     pub base_url: String,
-    /// The key, sent as a bearer token; `None` for a service that wants none.
+    /// The key, sent as the dialect does it (mostly as a bearer token); `None` for a service that wants none.
     pub api_key: Option<Secret>,
     /// More headers for every request. Their values count as secret.
     pub headers: Vec<(String, Secret)>,

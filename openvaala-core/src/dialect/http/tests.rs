@@ -3,7 +3,7 @@ use std::time::Duration;
 use pretty_assertions::assert_eq;
 
 use super::events::{EventStream, Received};
-use super::{Endpoint, HttpOptions, Secret, default_client};
+use super::{Auth, Endpoint, HttpOptions, Secret, default_client};
 use crate::dialect::http::test_server::{Script, TestServer, hangs_up, nobody};
 use crate::model::{ModelError, ModelErrorKind};
 
@@ -14,7 +14,7 @@ fn options(url: &str) -> HttpOptions {
 }
 
 fn endpoint(options: HttpOptions) -> Endpoint {
-    Endpoint::new(options, &["chat", "completions"]).unwrap()
+    Endpoint::new(options, &["chat", "completions"], Auth::Bearer).unwrap()
 }
 
 async fn ask(script: Script) -> Result<EventStream, ModelError> {
@@ -411,7 +411,7 @@ async fn m_18_silence_before_the_answer_is_a_connection_error() {
 
 #[test]
 fn a_wrong_address_key_or_header_is_named_at_once() {
-    let wrong = |options| Endpoint::new(options, &["x"]).unwrap_err();
+    let wrong = |options| Endpoint::new(options, &["x"], Auth::Bearer).unwrap_err();
     for url in ["", "api.openai.com/v1", "ftp://example.com", "http://"] {
         let error = wrong(options(url));
         assert_eq!(error.kind, ModelErrorKind::BadRequest, "{url}");

@@ -12,7 +12,7 @@ use async_trait::async_trait;
 use futures::stream::BoxStream;
 
 use self::reader::ChunkReader;
-use super::http::{Endpoint, HttpOptions, answer};
+use super::http::{Auth, Endpoint, HttpOptions, answer};
 use crate::model::{ModelError, ModelEvent, ModelProvider, ModelRequest};
 
 /// What an [`OpenAiChat`] needs to know.
@@ -57,7 +57,7 @@ impl OpenAiChat {
     /// [`Unauthorized`](crate::model::ModelErrorKind::Unauthorized) if the key has characters that no key has.
     pub fn new(options: OpenAiChatOptions) -> Result<Self, ModelError> {
         Ok(Self {
-            endpoint: Endpoint::new(options.http, &["chat", "completions"])?,
+            endpoint: Endpoint::new(options.http, &["chat", "completions"], Auth::Bearer)?,
         })
     }
 }
