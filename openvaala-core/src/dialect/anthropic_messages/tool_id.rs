@@ -37,7 +37,7 @@ mod tests {
 
     #[test]
     fn an_id_that_does_not_fit_is_replaced_always_in_the_same_way() {
-        assert_eq!(tool_id("call.1"), "call_1-d8d0a02a");
+        assert_eq!(tool_id("call.1"), "call_1-e8b7b7b3");
         assert_eq!(tool_id(""), "-e3b0c442");
     }
 
