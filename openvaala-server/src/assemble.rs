@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use futures::stream::BoxStream;
+use openvaala_core::dialect::anthropic_messages::{AnthropicMessages, AnthropicMessagesOptions};
 use openvaala_core::dialect::demo::DemoProvider;
 use openvaala_core::dialect::http::{ClientOptions, HttpOptions, client};
 use openvaala_core::dialect::openai_chat::{OpenAiChat, OpenAiChatOptions};
@@ -132,7 +133,7 @@ fn providers(
                         http.insert(made).clone()
                     }
                 };
-                speaking(service.speaks, http_options(client, service)).map_err(failed)?
+                speaking(service, http_options(client, service)).map_err(failed)?
             }
         };
         providers.insert(provider.name.clone(), made);
@@ -154,11 +155,21 @@ fn http_options(client: reqwest::Client, service: &HttpProvider) -> HttpOptions 
     }
 }
 
-fn speaking(speaks: ProviderType, http: HttpOptions) -> Result<Arc<dyn ModelProvider>, ModelError> {
-    Ok(match speaks {
+fn speaking(
+    service: &HttpProvider,
+    http: HttpOptions,
+) -> Result<Arc<dyn ModelProvider>, ModelError> {
+    Ok(match service.speaks {
         ProviderType::OpenAiChat => Arc::new(OpenAiChat::new(OpenAiChatOptions::new(http))?),
         ProviderType::OpenAiResponses => {
             Arc::new(OpenAiResponses::new(OpenAiResponsesOptions::new(http))?)
+        }
+        ProviderType::AnthropicMessages => {
+            let mut options = AnthropicMessagesOptions::new(http);
+            if let Some(tokens) = service.max_tokens {
+                options = options.with_max_tokens(tokens);
+            }
+            Arc::new(AnthropicMessages::new(options)?)
         }
     })
 }

@@ -86,6 +86,10 @@ broken! {
         "type: openai_chat\nbase_url: https://x\ndefault_model: m\nheaders:\n  X-Team: @canary\n";
     a_timeout_of_nothing_is_refused: "providers/acme.yaml" =>
         "type: openai_chat\nbase_url: https://x\ndefault_model: m\nidle_timeout_seconds: 0\n";
+    a_limit_of_tokens_is_refused_where_there_is_none: "providers/acme.yaml" =>
+        "type: openai_chat\nbase_url: https://x\ndefault_model: m\nmax_tokens: 5\n";
+    an_answer_of_no_token_is_refused: "providers/acme.yaml" =>
+        "type: anthropic_messages\nbase_url: https://x\ndefault_model: m\nmax_tokens: 0\n";
     a_name_that_is_none_is_refused: "providers/my provider.yaml" => GOOD;
     the_name_of_the_demo_is_taken: "providers/demo.yaml" => GOOD;
     another_ending_is_not_passed_over: "providers/acme.yml" => GOOD;
@@ -176,7 +180,21 @@ async fn keys_in_the_environment_are_providers_and_openai_comes_first() {
     let deepseek =
         "deepseek https://api.deepseek.com/v1 (environment: DEEPSEEK_API_KEY)".to_owned();
     let router = "openrouter http://127.0.0.1:9/v1 (environment: OPENROUTER_API_KEY)".to_owned();
-    let table: [(Variables<'_>, &str, Vec<String>); 5] = [
+    let anthropic =
+        "anthropic https://api.anthropic.com (environment: ANTHROPIC_API_KEY)".to_owned();
+    let groq = "groq https://api.groq.com/openai/v1 (environment: GROQ_API_KEY)".to_owned();
+    let xai = "xai https://api.x.ai/v1 (environment: XAI_API_KEY)".to_owned();
+    let table: [(Variables<'_>, &str, Vec<String>); 7] = [
+        (
+            &[("ANTHROPIC_API_KEY", "sk-1"), ("DEEPSEEK_API_KEY", "sk-2")],
+            "anthropic/claude-sonnet-5-5",
+            vec![anthropic, deepseek.clone(), demo.clone()],
+        ),
+        (
+            &[("GROQ_API_KEY", "sk-1"), ("XAI_API_KEY", "sk-2")],
+            "groq/openai/gpt-oss-120b",
+            vec![demo.clone(), groq, xai],
+        ),
         (&[], "demo/demo", vec![demo.clone()]),
         (&[("OPENAI_API_KEY", " ")], "demo/demo", vec![demo.clone()]),
         (

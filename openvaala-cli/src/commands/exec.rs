@@ -19,7 +19,14 @@ use crate::output::note;
 use crate::start::connect;
 
 /// Variables that a server takes a model from when it starts.
-const KEYS: [&str; 3] = ["OPENAI_API_KEY", "OPENROUTER_API_KEY", "DEEPSEEK_API_KEY"];
+const KEYS: [&str; 6] = [
+    "OPENAI_API_KEY",
+    "ANTHROPIC_API_KEY",
+    "OPENROUTER_API_KEY",
+    "DEEPSEEK_API_KEY",
+    "GROQ_API_KEY",
+    "XAI_API_KEY",
+];
 
 /// Which conversation is worked in.
 #[derive(Debug)]

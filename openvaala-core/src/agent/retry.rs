@@ -127,6 +127,7 @@ mod tests {
     #[test]
     fn what_will_not_pass_is_not_asked_again() {
         for kind in [
+            ModelErrorKind::Certificate,
             ModelErrorKind::Unauthorized,
             ModelErrorKind::Quota,
             ModelErrorKind::NotFound,

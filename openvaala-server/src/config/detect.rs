@@ -24,6 +24,7 @@ struct Service {
     key_variable: &'static str,
     url_variable: &'static str,
     url: &'static str,
+    speaks: ProviderType,
     model: &'static str,
 }
 
@@ -33,13 +34,23 @@ const SERVICES: &[Service] = &[
         key_variable: "OPENAI_API_KEY",
         url_variable: "OPENAI_BASE_URL",
         url: "https://api.openai.com/v1",
+        speaks: ProviderType::OpenAiChat,
         model: "gpt-5.4-mini",
+    },
+    Service {
+        name: "anthropic",
+        key_variable: "ANTHROPIC_API_KEY",
+        url_variable: "ANTHROPIC_BASE_URL",
+        url: "https://api.anthropic.com",
+        speaks: ProviderType::AnthropicMessages,
+        model: "claude-sonnet-5-5",
     },
     Service {
         name: "openrouter",
         key_variable: "OPENROUTER_API_KEY",
         url_variable: "OPENROUTER_BASE_URL",
         url: "https://openrouter.ai/api/v1",
+        speaks: ProviderType::OpenAiChat,
         model: "openrouter/auto",
     },
     Service {
@@ -47,7 +58,24 @@ const SERVICES: &[Service] = &[
         key_variable: "DEEPSEEK_API_KEY",
         url_variable: "DEEPSEEK_BASE_URL",
         url: "https://api.deepseek.com/v1",
-        model: "deepseek-chat",
+        speaks: ProviderType::OpenAiChat,
+        model: "deepseek-flash",
+    },
+    Service {
+        name: "groq",
+        key_variable: "GROQ_API_KEY",
+        url_variable: "GROQ_BASE_URL",
+        url: "https://api.groq.com/openai/v1",
+        speaks: ProviderType::OpenAiChat,
+        model: "openai/gpt-oss-120b",
+    },
+    Service {
+        name: "xai",
+        key_variable: "XAI_API_KEY",
+        url_variable: "XAI_BASE_URL",
+        url: "https://api.x.ai/v1",
+        speaks: ProviderType::OpenAiChat,
+        model: "grok-4.6",
     },
 ];
 
@@ -85,18 +113,19 @@ impl Service {
             name: self.name.to_owned(),
             default_model: self.model.to_owned(),
             origin: format!("environment: {}", self.key_variable),
-            kind: openai_chat(base_url, key),
+            kind: service(self.speaks, base_url, key),
         })
     }
 }
 
-const fn openai_chat(base_url: String, key: Key) -> ProviderKind {
+const fn service(speaks: ProviderType, base_url: String, key: Key) -> ProviderKind {
     ProviderKind::Http(HttpProvider {
-        speaks: ProviderType::OpenAiChat,
+        speaks,
         base_url,
         key,
         headers: Vec::new(),
         idle_timeout: None,
+        max_tokens: None,
     })
 }
 
@@ -182,7 +211,11 @@ fn local(name: &str, address: &str, model: String) -> ProviderConfig {
         name: name.to_owned(),
         default_model: model,
         origin: format!("found at {address}"),
-        kind: openai_chat(format!("http://{address}/v1"), Key::None),
+        kind: service(
+            ProviderType::OpenAiChat,
+            format!("http://{address}/v1"),
+            Key::None,
+        ),
     }
 }
 

@@ -13,7 +13,7 @@ use openvaala_core::RetryPolicy;
 use super::agents::load_agents;
 use super::fault::{ConfigError, ConfigFault};
 use super::schema::{HttpProviderFile, MainFile, ProviderHead, RetrySection, check_key};
-use super::{Config, DEMO, HttpProvider, Key, ModelChoice, ProviderConfig, ProviderKind};
+use super::{Config, DEMO, HttpProvider, Key, ModelChoice, ProviderConfig, ProviderKind, ProviderType};
 use crate::environment::Environment;
 
 /// The largest file that is read.
@@ -159,6 +159,13 @@ fn http_provider(
     file: HttpProviderFile,
     environment: &Environment,
 ) -> Result<(ProviderConfig, Option<String>), ConfigFault> {
+    if file.max_tokens.is_some() && file.kind != ProviderType::AnthropicMessages {
+        let message = format!(
+            "only {} needs a limit of tokens: leave the line out",
+            ProviderType::AnthropicMessages
+        );
+        return Err(ConfigFault::field(path, text, "max_tokens", message));
+    }
     let fault = |message: &str| ConfigFault::field(path, text, "api_key_env", message);
     let mut warning = None;
     let key = match (file.api_key, file.api_key_env) {
@@ -189,6 +196,7 @@ fn http_provider(
             key,
             headers: file.headers.into_vec(),
             idle_timeout: file.idle_timeout_seconds.map(|seconds| seconds.0),
+            max_tokens: file.max_tokens.map(|tokens| tokens.0),
         }),
     };
     Ok((provider, warning))

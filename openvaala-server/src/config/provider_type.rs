@@ -12,11 +12,17 @@ pub enum ProviderType {
     OpenAiChat,
     /// OpenAI Responses and everything compatible with it.
     OpenAiResponses,
+    /// Anthropic Messages and everything compatible with it.
+    AnthropicMessages,
 }
 
 impl ProviderType {
     /// All of them, the most common first.
-    pub const ALL: &[Self] = &[Self::OpenAiChat, Self::OpenAiResponses];
+    pub const ALL: &[Self] = &[
+        Self::OpenAiChat,
+        Self::OpenAiResponses,
+        Self::AnthropicMessages,
+    ];
 
     /// Its name in files and on the wire.
     #[must_use]
@@ -24,6 +30,7 @@ impl ProviderType {
         match self {
             Self::OpenAiChat => "openai_chat",
             Self::OpenAiResponses => "openai_responses",
+            Self::AnthropicMessages => "anthropic_messages",
         }
     }
 }

@@ -109,6 +109,9 @@ pub(super) struct HttpProviderFile {
     pub(super) headers: Headers,
     #[serde(default, deserialize_with = "given")]
     pub(super) idle_timeout_seconds: Option<Seconds>,
+    /// Of the type `anthropic_messages` only.
+    #[serde(default, deserialize_with = "given")]
+    pub(super) max_tokens: Option<MaxTokens>,
 }
 
 /// An address on this machine.
@@ -322,6 +325,25 @@ impl<'de> Deserialize<'de> for StepLimit {
                 )),
             },
         )
+    }
+}
+
+/// How many tokens an answer may have.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct MaxTokens(pub(super) u32);
+
+impl<'de> Deserialize<'de> for MaxTokens {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        from_number(deserializer, "a number of tokens", |tokens| {
+            match u32::try_from(tokens) {
+                Ok(0) => Err("an answer needs at least one token".to_owned()),
+                Ok(tokens) => Ok(Self(tokens)),
+                Err(_) => Err(format!(
+                    "{tokens} is out of range: expected 1 to {}",
+                    u32::MAX
+                )),
+            }
+        })
     }
 }
 

@@ -42,7 +42,7 @@ impl OpenBlock {
             "text" => {
                 let mut block = Self::Text { part: None };
                 let text = start.text.unwrap_or_default();
-                block.grow(&Delta::TextDelta { text }, next_part, events);
+                block.grow(&Delta::Text { text }, next_part, events);
                 block
             }
             "thinking" => {
@@ -80,25 +80,25 @@ impl OpenBlock {
         events: &mut Vec<ModelEvent>,
     ) -> bool {
         match (self, delta) {
-            (Self::Text { part }, Delta::TextDelta { text }) => {
+            (Self::Text { part }, Delta::Text { text }) => {
                 if !text.is_empty() {
                     let part =
                         *part.get_or_insert_with(|| announce(PartKind::Text, next_part, events));
                     more(part, text, events);
                 }
             }
-            (Self::Thinking { part, thinking, .. }, Delta::ThinkingDelta { thinking: text }) => {
+            (Self::Thinking { part, thinking, .. }, Delta::Thinking { thinking: text }) => {
                 thinking.push_str(text);
                 more(*part, text, events);
             }
-            (Self::Thinking { signature, .. }, Delta::SignatureDelta { signature: text }) => {
+            (Self::Thinking { signature, .. }, Delta::Signature { signature: text }) => {
                 signature.push_str(text);
             }
             (
                 Self::ToolUse {
                     part, arguments, ..
                 },
-                Delta::InputJsonDelta { partial_json },
+                Delta::InputJson { partial_json },
             ) => {
                 arguments.push_str(partial_json);
                 more(*part, partial_json, events);

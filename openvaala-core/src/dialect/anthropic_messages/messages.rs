@@ -248,7 +248,7 @@ fn spoken(part: &AssistantPart) -> Result<Option<Block<'_>>, ModelError> {
     Ok(match part {
         AssistantPart::Text(said) => (!said.trim().is_empty()).then(|| text(said)),
         AssistantPart::Reasoning { opaque, .. } => {
-            is_thought(opaque).then(|| Block::Thinking(&opaque.data))
+            is_thought(opaque).then_some(Block::Thinking(&opaque.data))
         }
         AssistantPart::ToolCall {
             id,

@@ -3,7 +3,7 @@
 //!
 //! Three things differ from Chat Completions. How hard the model thinks is set by `effort`: a word (`low`, `medium`,
 //! `high`, `xhigh`, `max`) asks for adaptive thinking, which models from Claude 4.6 on understand; a number is a
-//! budget of thinking tokens, which is the way of the models before. Thoughts are signed, and go back exactly as they
+//! budget of thinking tokens, which is the way of the models before, and Claude 5 and later refuse it. Thoughts are signed, and go back exactly as they
 //! came. And caching has to be asked for: see the layout of the body in the module `request`.
 
 mod block;

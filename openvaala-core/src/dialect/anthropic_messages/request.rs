@@ -11,7 +11,7 @@ use serde::Serialize;
 use serde_json::value::RawValue;
 
 use super::messages::{CacheControl, WireMessage, messages};
-use crate::model::{ModelError, ModelErrorKind, ModelRequest};
+use crate::model::{ModelError, ModelErrorKind, ModelRequest, OutputSchema};
 
 /// The smallest budget of thinking tokens that the API takes.
 const LEAST_BUDGET: u32 = 1_024;
@@ -31,8 +31,8 @@ pub(super) fn body(request: &ModelRequest, max_tokens: u32) -> Result<Vec<u8>, M
         model: &request.model,
         max_tokens,
         stream: true,
-        thinking: effort.and_then(|effort| effort.thinking(&messages)),
-        output_config: OutputConfig::new(effort, request.output_schema.as_deref()),
+        thinking: thinking(&request.model, effort, &messages),
+        output_config: OutputConfig::new(effort, request.output_schema.as_ref()),
         tools: request.tools.iter().map(Tool::new).collect(),
         system: System::new(&request.instructions),
         messages,
@@ -84,17 +84,36 @@ impl<'a> Effort<'a> {
             }
         }
     }
+}
 
-    fn thinking(self, messages: &[WireMessage<'_>]) -> Option<Thinking> {
-        match self {
-            Self::Level(_) => Some(Thinking::Adaptive {
-                display: "summarized",
-            }),
-            Self::Budget(budget_tokens) => {
-                may_think(messages).then_some(Thinking::Enabled { budget_tokens })
-            }
+fn thinking(
+    model: &str,
+    effort: Option<Effort<'_>>,
+    messages: &[WireMessage<'_>],
+) -> Option<Thinking> {
+    match effort {
+        Some(Effort::Budget(budget_tokens)) => {
+            may_think(messages).then_some(Thinking::Enabled { budget_tokens })
         }
+        Some(Effort::Level(_)) => Some(Thinking::SHOWN),
+        None => thinks_by_itself(model).then_some(Thinking::SHOWN),
     }
+}
+
+/// Whether a model thinks although nobody asks it to: every Claude from 5 on, as in `claude-sonnet-5-5`.
+///
+/// Such a model also writes what it says between its tool calls as a thought, and shows neither unless it is told to.
+/// To models before that the same words would mean something else.
+fn thinks_by_itself(model: &str) -> bool {
+    let Some((_, name)) = model.rsplit_once("claude-") else {
+        return false;
+    };
+    let mut numbers = name.split(|c: char| !c.is_ascii_digit());
+    let generation = numbers.find(|number| !number.is_empty());
+    // A longer number is the date of a model without a generation.
+    generation.is_some_and(|number| {
+        number.len() <= 2 && number.parse::<u8>().is_ok_and(|number| number >= 5)
+    })
 }
 
 /// Whether a model with a budget may think now: not while it works with results that it asked for without a thought,
@@ -109,13 +128,15 @@ fn may_think(messages: &[WireMessage<'_>]) -> bool {
 #[derive(Serialize)]
 #[serde(rename_all = "snake_case", tag = "type")]
 enum Thinking {
-    Adaptive {
-        // Newer models keep their thoughts to themselves unless they are asked for them.
-        display: &'static str,
-    },
-    Enabled {
-        budget_tokens: u32,
-    },
+    Adaptive { display: &'static str },
+    Enabled { budget_tokens: u32 },
+}
+
+impl Thinking {
+    /// As long as the model finds right, and what it thought is shown: newer models keep it to themselves otherwise.
+    const SHOWN: Self = Self::Adaptive {
+        display: "summarized",
+    };
 }
 
 #[derive(Serialize)]
@@ -133,14 +154,14 @@ struct Format<'a> {
 }
 
 impl<'a> OutputConfig<'a> {
-    fn new(effort: Option<Effort<'a>>, schema: Option<&'a RawValue>) -> Option<Self> {
+    fn new(effort: Option<Effort<'a>>, schema: Option<&'a OutputSchema>) -> Option<Self> {
         let effort = match effort {
             Some(Effort::Level(level)) => Some(level),
             Some(Effort::Budget(_)) | None => None,
         };
         let format = schema.map(|schema| Format {
             r#type: "json_schema",
-            schema,
+            schema: schema.as_raw(),
         });
         (effort.is_some() || format.is_some()).then_some(Self { effort, format })
     }

@@ -16,7 +16,7 @@ use async_trait::async_trait;
 use futures::stream::BoxStream;
 
 use self::reader::ResponseReader;
-use super::http::{Endpoint, HttpOptions, answer};
+use super::http::{Auth, Endpoint, HttpOptions, answer};
 use crate::model::{ModelError, ModelEvent, ModelProvider, ModelRequest};
 
 /// What an [`OpenAiResponses`] needs to know.
@@ -61,7 +61,7 @@ impl OpenAiResponses {
     /// [`Unauthorized`](crate::model::ModelErrorKind::Unauthorized) if the key has characters that no key has.
     pub fn new(options: OpenAiResponsesOptions) -> Result<Self, ModelError> {
         Ok(Self {
-            endpoint: Endpoint::new(options.http, &["responses"])?,
+            endpoint: Endpoint::new(options.http, &["responses"], Auth::Bearer)?,
         })
     }
 }

@@ -11,7 +11,9 @@ use serde_json::{Value, json};
 use uuid::Uuid;
 
 use crate::dialect::anthropic_messages::request::body;
-use crate::model::{AssistantPart, Message, ModelErrorKind, ModelRequest, ToolAnswer};
+use crate::model::{
+    AssistantPart, Message, ModelErrorKind, ModelRequest, OutputSchema, ToolAnswer,
+};
 
 const MARK: &str = ",\"cache_control\":{\"type\":\"ephemeral\"}";
 
@@ -110,7 +112,7 @@ fn a_whole_request_is_written_in_this_order_of_fields() {
     request.instructions = "Be brief.".to_owned();
     request.effort = Some("high".to_owned());
     let schema = RawValue::from_string("{\"type\":\"object\"}".to_owned()).unwrap();
-    request.output_schema = Some(schema.clone());
+    request.output_schema = OutputSchema::new(schema.clone());
     request.tools = vec![ToolSpec::new("f".to_owned(), "does f".to_owned(), schema)];
     insta::assert_snapshot!(text(&request).replace("{\"role\"", "\n{\"role\""), @r#"
     {"model":"claude","max_tokens":32000,"stream":true,"thinking":{"type":"adaptive","display":"summarized"},"output_config":{"effort":"high","format":{"type":"json_schema","schema":{"type":"object"}}},"tools":[{"name":"f","description":"does f","input_schema":{"type":"object"}}],"system":[{"type":"text","text":"Be brief.","cache_control":{"type":"ephemeral"}}],"messages":[
@@ -195,6 +197,29 @@ fn a_word_as_effort_asks_for_adaptive_thinking_that_is_shown() {
 }
 
 #[test]
+fn a_model_that_thinks_by_itself_is_asked_to_show_it() {
+    for (model, thinks) in [
+        ("claude-sonnet-5-5", true),
+        ("claude-opus-5", true),
+        ("anthropic/claude-fable-5.2", true),
+        ("claude-haiku-10", true),
+        ("claude-opus-4-8", false),
+        ("claude-haiku-4-5-20251001", false),
+        ("claude-3-7-sonnet-20250219", false),
+        ("claude-mythos-preview", false),
+        ("claude-next-20270101", false),
+        ("qwen5", false),
+    ] {
+        let mut request = request(vec![user("hi")]);
+        request.model = model.to_owned();
+        let expected = thinks.then(|| json!({ "type": "adaptive", "display": "summarized" }));
+        let body = json_of(&request);
+        assert_eq!(body.get("thinking"), expected.as_ref(), "{model}");
+        assert_eq!(body.get("output_config"), None, "{model}");
+    }
+}
+
+#[test]
 fn a_number_as_effort_is_a_budget() {
     let mut request = request(vec![user("hi")]);
     request.effort = Some("4096".to_owned());
@@ -249,7 +274,7 @@ fn with_a_budget_no_thoughts_are_asked_for_after_a_call_that_came_without() {
 #[test]
 fn a_schema_for_the_answer_is_the_format_of_the_output() {
     let mut request = request(vec![user("hi")]);
-    request.output_schema = Some(to_raw_value(&json!({ "type": "object" })).unwrap());
+    request.output_schema = OutputSchema::new(to_raw_value(&json!({ "type": "object" })).unwrap());
     assert_eq!(
         json_of(&request)["output_config"],
         json!({ "format": { "type": "json_schema", "schema": { "type": "object" } } })
