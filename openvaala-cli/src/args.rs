@@ -292,7 +292,8 @@ pub(crate) enum ProviderCommand {
 pub(crate) struct AddArgs {
     /// A name of your choice
     pub(crate) name: String,
-    /// What it speaks: openai_chat, which nearly every service does, or openai_responses
+    /// What it speaks: openai_chat, which nearly every service does, openai_responses, or
+    /// anthropic_messages
     #[arg(long = "type", value_name = "TYPE", default_value_t)]
     pub(crate) speaks: ProviderType,
     #[arg(

@@ -519,7 +519,7 @@ export type PlanStepState = "pending" | "running" | "done";
 export type Provider = {
   /** Its name. */
   name: string,
-  /** What it speaks: `openai_chat`, `openai_responses`, or `demo`. */
+  /** What it speaks: `openai_chat`, `openai_responses`, `anthropic_messages`, or `demo`. */
   type: string,
   /** Where it is asked; `null` for one that is not asked over the network. */
   base_url: string | null,

@@ -155,7 +155,6 @@ fn http_options(client: reqwest::Client, service: &HttpProvider) -> HttpOptions 
     }
 }
 
-/// The provider that speaks what the service does.
 fn speaking(
     service: &HttpProvider,
     http: HttpOptions,

@@ -223,7 +223,8 @@ fn provider_add_takes_a_known_type_and_openai_chat_without_one() {
     let error = Cli::try_parse_from(unknown).unwrap_err().to_string();
     assert!(
         error.contains(
-            "\"telepathy\" is no type of provider: expected openai_chat or openai_responses"
+            "\"telepathy\" is no type of provider: expected openai_chat, openai_responses or \
+             anthropic_messages"
         ),
         "{error}"
     );

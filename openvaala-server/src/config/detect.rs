@@ -19,7 +19,7 @@ const PROBE_LIMIT: Duration = Duration::from_millis(300);
 const MAX_LIST: usize = 1 << 20;
 
 /// A service that is there as soon as its key is.
-struct KnownService {
+struct Service {
     name: &'static str,
     key_variable: &'static str,
     url_variable: &'static str,
@@ -28,8 +28,8 @@ struct KnownService {
     model: &'static str,
 }
 
-const SERVICES: &[KnownService] = &[
-    KnownService {
+const SERVICES: &[Service] = &[
+    Service {
         name: "openai",
         key_variable: "OPENAI_API_KEY",
         url_variable: "OPENAI_BASE_URL",
@@ -37,7 +37,7 @@ const SERVICES: &[KnownService] = &[
         speaks: ProviderType::OpenAiChat,
         model: "gpt-5.4-mini",
     },
-    KnownService {
+    Service {
         name: "anthropic",
         key_variable: "ANTHROPIC_API_KEY",
         url_variable: "ANTHROPIC_BASE_URL",
@@ -45,7 +45,7 @@ const SERVICES: &[KnownService] = &[
         speaks: ProviderType::AnthropicMessages,
         model: "claude-sonnet-5-5",
     },
-    KnownService {
+    Service {
         name: "openrouter",
         key_variable: "OPENROUTER_API_KEY",
         url_variable: "OPENROUTER_BASE_URL",
@@ -53,7 +53,7 @@ const SERVICES: &[KnownService] = &[
         speaks: ProviderType::OpenAiChat,
         model: "openrouter/auto",
     },
-    KnownService {
+    Service {
         name: "deepseek",
         key_variable: "DEEPSEEK_API_KEY",
         url_variable: "DEEPSEEK_BASE_URL",
@@ -61,7 +61,7 @@ const SERVICES: &[KnownService] = &[
         speaks: ProviderType::OpenAiChat,
         model: "deepseek-flash",
     },
-    KnownService {
+    Service {
         name: "groq",
         key_variable: "GROQ_API_KEY",
         url_variable: "GROQ_BASE_URL",
@@ -69,7 +69,7 @@ const SERVICES: &[KnownService] = &[
         speaks: ProviderType::OpenAiChat,
         model: "openai/gpt-oss-120b",
     },
-    KnownService {
+    Service {
         name: "xai",
         key_variable: "XAI_API_KEY",
         url_variable: "XAI_BASE_URL",
@@ -101,7 +101,7 @@ pub(super) fn from_environment(
     }
 }
 
-impl KnownService {
+impl Service {
     fn provider(&self, environment: &Environment) -> Result<ProviderConfig, ConfigFault> {
         let fault =
             |variable, message| ConfigFault::whole(format!("environment: {variable}"), message);

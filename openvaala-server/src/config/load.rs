@@ -162,8 +162,10 @@ fn http_provider(
     environment: &Environment,
 ) -> Result<(ProviderConfig, Option<String>), ConfigFault> {
     if file.max_tokens.is_some() && file.kind != ProviderType::AnthropicMessages {
-        let message =
-            "only providers of the type anthropic_messages have a limit of tokens: leave it out";
+        let message = format!(
+            "only {} needs a limit of tokens: leave the line out",
+            ProviderType::AnthropicMessages
+        );
         return Err(ConfigFault::field(path, text, "max_tokens", message));
     }
     let fault = |message: &str| ConfigFault::field(path, text, "api_key_env", message);

@@ -190,7 +190,7 @@ pub struct HttpProvider {
     pub headers: Vec<(String, Secret)>,
     /// How long it may stay silent; `None` means the dialect's default.
     pub idle_timeout: Option<Duration>,
-    /// How many tokens an answer may have, where its API asks for that; `None` means the dialect's default.
+    /// How many tokens an answer may have, for a dialect that has to say so; `None` means the dialect's default.
     pub max_tokens: Option<u32>,
 }
 

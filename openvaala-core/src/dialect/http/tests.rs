@@ -1,6 +1,11 @@
+use std::sync::Arc;
+use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
 use pretty_assertions::assert_eq;
+use rustls::crypto::ring;
+use rustls::pki_types::PrivateKeyDer;
+use rustls::{ServerConfig, ServerConnection};
 
 use super::events::{EventStream, Received};
 use super::{Auth, Endpoint, HttpOptions, Secret, default_client};
@@ -369,6 +374,41 @@ async fn m_01_plain_text_where_tls_is_expected_is_a_connection_error() {
         .await
         .unwrap_err();
     assert_eq!(error.kind, ModelErrorKind::Connection, "{error}");
+}
+
+/// An address with a certificate that nobody trusts; it takes one connection.
+fn self_signed() -> (String, JoinHandle<()>) {
+    let certificate = include_bytes!("../../../tests/fixtures/tls/self-signed.der");
+    let key = include_bytes!("../../../tests/fixtures/tls/self-signed.key.der");
+    let key = PrivateKeyDer::try_from(key.as_slice()).unwrap();
+    let config = ServerConfig::builder_with_provider(Arc::new(ring::default_provider()))
+        .with_safe_default_protocol_versions()
+        .unwrap()
+        .with_no_client_auth()
+        .with_single_cert(vec![certificate.as_slice().into()], key)
+        .unwrap();
+    let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let url = format!("https://{}/v1", listener.local_addr().unwrap());
+    let thread = thread::spawn(move || {
+        let (mut tcp, _) = listener.accept().unwrap();
+        let mut tls = ServerConnection::new(Arc::new(config)).unwrap();
+        // The client hangs up once it has seen the certificate.
+        while tls.is_handshaking() && tls.complete_io(&mut tcp).is_ok() {}
+    });
+    (url, thread)
+}
+
+#[tokio::test]
+async fn a_certificate_that_is_not_trusted_is_told_apart_and_says_what_to_do() {
+    let (url, thread) = self_signed();
+    let error = endpoint(options(&url))
+        .post(b"{}".to_vec())
+        .await
+        .unwrap_err();
+    thread.join().unwrap();
+    assert_eq!(error.kind, ModelErrorKind::Certificate, "{error}");
+    let advice = "its certificate is not trusted: install the CA certificates of the system";
+    assert!(error.message.contains(advice), "{error}");
 }
 
 #[tokio::test]

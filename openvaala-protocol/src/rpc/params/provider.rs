@@ -36,7 +36,7 @@ pub struct ListResult {
 pub struct Provider {
     /// Its name.
     pub name: String,
-    /// What it speaks: `openai_chat`, `openai_responses`, or `demo`.
+    /// What it speaks: `openai_chat`, `openai_responses`, `anthropic_messages`, or `demo`.
     #[serde(rename = "type")]
     pub dialect: String,
     /// Where it is asked; `None` for one that is not asked over the network.
