@@ -5,6 +5,9 @@ use super::near::{self, quote};
 use super::seek::{self, Pass};
 use super::{Chunk, ChunkLine, PatchError, Rejection, Update};
 
+/// How many places are counted for a note.
+const COUNTED: usize = 100;
+
 /// The new content of a file.
 #[derive(Clone, Debug, Eq, PartialEq)]
 #[non_exhaustive]
@@ -142,7 +145,7 @@ impl Search<'_> {
     }
 
     fn note_others(&mut self, chunk: &Chunk, old: &[&str], pass: Pass) {
-        let count = seek::count(self.lines, old, self.position, pass);
+        let count = seek::count(self.lines, old, self.position, pass, COUNTED + 1);
         if count > 1
             && chunk
                 .lines
@@ -150,12 +153,16 @@ impl Search<'_> {
                 .any(|line| !matches!(line, ChunkLine::Context(_)))
         {
             let (line, path) = (chunk.line, self.path);
+            let times = match count {
+                ..=COUNTED => count.to_string(),
+                _ => format!("more than {COUNTED}"),
+            };
             let from = match self.position {
                 0 => String::new(),
                 position => format!(" from line {} on", position + 1),
             };
             self.notes.push(format!(
-                "note: what the chunk at line {line} of the patch replaces occurs {count} times in \
+                "note: what the chunk at line {line} of the patch replaces occurs {times} times in \
                  {path}{from}, the first was changed"
             ));
         }

@@ -107,3 +107,6 @@ impl ChunkLine {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

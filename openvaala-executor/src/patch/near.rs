@@ -11,6 +11,9 @@ const SHOWN: usize = 12;
 /// How many bytes of a line are shown and compared.
 const LONGEST: usize = 160;
 
+/// How many lines of the file are looked at.
+const LOOKED_AT: usize = 500_000;
+
 /// How many lines are compared letter by letter, if none is equal.
 const COMPARED: usize = 20_000;
 
@@ -78,7 +81,7 @@ fn nearest(lines: &[Line<'_>], wanted: &[&str]) -> Option<usize> {
     }
     // Votes for a start are kept by start plus the length of the wanted lines, to stay above 0.
     let mut votes: HashMap<usize, usize> = HashMap::new();
-    for (index, line) in lines.iter().enumerate() {
+    for (index, line) in lines.iter().enumerate().take(LOOKED_AT) {
         let text = String::from_utf8_lossy(line.text);
         let text = text.trim();
         for place in places.get(text).into_iter().flatten() {

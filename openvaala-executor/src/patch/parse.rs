@@ -179,6 +179,9 @@ impl<'a> Parser<'a> {
     }
 
     fn chunk(&mut self) -> Result<Chunk, PatchError> {
+        if self.peek_behind_empty().is_some_and(is_anchor) {
+            self.skip_blank();
+        }
         let mut chunk = Chunk {
             line: self.number(),
             anchors: self.anchors(),

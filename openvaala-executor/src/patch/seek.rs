@@ -75,8 +75,14 @@ pub(super) fn find_at(lines: &[Line<'_>], wanted: &[&str], start: usize) -> Opti
         .map(|pass| (start, pass))
 }
 
-/// How often the lines stand from `from` on, overlapping places included.
-pub(super) fn count(lines: &[Line<'_>], wanted: &[&str], from: usize, pass: Pass) -> usize {
+/// How often the lines stand from `from` on, overlapping places included, up to `most`.
+pub(super) fn count(
+    lines: &[Line<'_>],
+    wanted: &[&str],
+    from: usize,
+    pass: Pass,
+    most: usize,
+) -> usize {
     let places = (from..lines.len()).filter(|start| pass.is_at(lines, wanted, *start));
-    places.count()
+    places.take(most).count()
 }

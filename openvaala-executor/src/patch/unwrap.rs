@@ -33,7 +33,7 @@ pub fn unwrap(text: &str) -> Cow<'_, str> {
 }
 
 fn trim(text: &str) -> &str {
-    text.trim_start_matches('\u{feff}').trim()
+    text.trim().trim_start_matches('\u{feff}').trim()
 }
 
 fn inner(text: &str) -> Option<Cow<'_, str>> {

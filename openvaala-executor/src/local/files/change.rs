@@ -95,7 +95,9 @@ impl Transaction {
             (None, Some(existing)) => Some(existing.clone()),
             (None, None) => None,
         };
-        let (file, temporary) = new_beside(folder).map_err(failed)?;
+        // Nobody may read a private file while it is written.
+        let mode = if like.is_some() { 0o600 } else { 0o666 };
+        let (file, temporary) = new_beside(folder, mode).map_err(failed)?;
         let written = write(file, content, like.as_ref());
         written.map_err(|error| {
             discard(&temporary);
@@ -250,10 +252,10 @@ fn keep_owner(file: &File, like: &fs::Metadata) -> io::Result<()> {
 }
 
 /// Makes an empty file with a free name.
-fn new_beside(folder: &Path) -> io::Result<(File, PathBuf)> {
+fn new_beside(folder: &Path, mode: u32) -> io::Result<(File, PathBuf)> {
     for name in names(folder) {
         let mut options = OpenOptions::new();
-        options.write(true).create_new(true).mode(0o666);
+        options.write(true).create_new(true).mode(mode);
         match options.open(&name) {
             Ok(file) => return Ok((file, name)),
             Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
