@@ -1,5 +1,7 @@
 //! From text to a patch.
 
+use std::iter;
+
 use super::{Action, Chunk, ChunkLine, Operation, Patch, PatchError, Update, unwrap};
 
 const BEGIN: &str = "*** Begin Patch";
@@ -133,24 +135,21 @@ impl<'a> Parser<'a> {
 
     /// The lines of a new file. Empty lines between them count although their `+` is missing.
     fn content(&mut self) -> Result<String, PatchError> {
-        let mut content = String::new();
-        while let Some(line) = self.peek() {
+        let (mut content, mut empty) = (String::new(), 0);
+        for (index, line) in self.lines.iter().enumerate().skip(self.at) {
             if let Some(text) = line.strip_prefix('+') {
+                content.extend(iter::repeat_n('\n', empty));
                 content.push_str(text);
-            } else if !line.trim().is_empty() {
-                if is_header(line.trim()) {
-                    break;
-                }
-                let problem = format!("{line:?}: every line of a new file must begin with `+`");
-                return Err(malformed(self.number(), problem));
-            } else if self
-                .peek_behind_empty()
-                .is_none_or(|next| !next.starts_with('+'))
-            {
+                content.push('\n');
+                (empty, self.at) = (0, index + 1);
+            } else if line.trim().is_empty() {
+                empty += 1;
+            } else if is_header(line.trim()) {
                 break;
+            } else {
+                let problem = format!("{line:?}: every line of a new file must begin with `+`");
+                return Err(malformed(index + 1, problem));
             }
-            content.push('\n');
-            self.at += 1;
         }
         Ok(content)
     }

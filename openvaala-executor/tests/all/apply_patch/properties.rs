@@ -137,7 +137,7 @@ impl Edit {
             }
         }
         // A chunk needs an old line, so a marker behind the last line is taken back.
-        if text.ends_with("@@\n") {
+        if text.ends_with("\n@@\n") {
             text.truncate(text.len() - 3);
         }
         for added in &self.added {
