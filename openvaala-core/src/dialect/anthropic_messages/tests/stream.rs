@@ -84,7 +84,7 @@ fn recorded() -> Vec<(String, Vec<u8>)> {
 #[test]
 fn recorded_streams_are_read_as_before() {
     let recorded = recorded();
-    assert_eq!(recorded.len(), 20);
+    assert_eq!(recorded.len(), 21);
     for (name, bytes) in recorded {
         insta::with_settings!({ prepend_module_to_snapshot => false, omit_expression => true }, {
             insta::assert_snapshot!(name, shown(read(&bytes)));
