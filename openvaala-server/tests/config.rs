@@ -316,6 +316,7 @@ fn a_provider_of_every_type_can_be_added_and_is_read_back_as_that() {
     for (speaks, name) in [
         (ProviderType::OpenAiChat, "openai_chat"),
         (ProviderType::OpenAiResponses, "openai_responses"),
+        (ProviderType::AnthropicMessages, "anthropic_messages"),
     ] {
         let place = Place::new();
         let dir = ConfigDir::new(place.dir("config"));
@@ -331,7 +332,7 @@ fn a_provider_of_every_type_can_be_added_and_is_read_back_as_that() {
             other => panic!("{other:?}"),
         }
     }
-    assert_eq!(ProviderType::ALL.len(), 2);
+    assert_eq!(ProviderType::ALL.len(), 3);
 }
 
 #[test]

@@ -1,6 +1,5 @@
 //! The provider against a real HTTP server.
 
-use std::fs;
 use std::time::Duration;
 
 use futures::StreamExt;
@@ -8,10 +7,10 @@ use openvaala_protocol::content::Content;
 use pretty_assertions::assert_eq;
 use serde_json::Value;
 
-use super::shown;
 use crate::dialect::anthropic_messages::{AnthropicMessages, AnthropicMessagesOptions};
 use crate::dialect::http::test_server::{Script, TestServer};
 use crate::dialect::http::{HttpOptions, Secret, default_client};
+use crate::dialect::test_answer::{fixture, shown};
 use crate::model::{Message, ModelError, ModelErrorKind, ModelEvent, ModelProvider, ModelRequest};
 
 const KEY: &str = "sk-ant-canary";
@@ -49,11 +48,6 @@ async fn ask(http: HttpOptions) -> (Vec<ModelEvent>, Option<ModelError>) {
         }
     }
     (events, error)
-}
-
-fn fixture(name: &str) -> Vec<u8> {
-    let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/fixtures/streams");
-    fs::read(format!("{folder}/{name}.sse")).unwrap()
 }
 
 async fn error_of(script: Script) -> ModelError {

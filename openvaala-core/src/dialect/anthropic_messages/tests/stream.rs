@@ -1,12 +1,11 @@
 //! The reader against recorded streams and odd ones made by hand.
 
-use std::fs;
-
 use pretty_assertions::assert_eq;
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
-use super::{read, read_pieces, shown};
+use super::{read, reader};
+use crate::dialect::test_answer::{answers_of, fixture, read_pieces, shown};
 use crate::model::{ModelErrorKind, ModelEvent, StopReason};
 
 fn event(data: &Value) -> String {
@@ -75,26 +74,17 @@ fn error_kind(stream: &str) -> ModelErrorKind {
 const NO_USAGE: &str = "in None cached None out None reasoning None";
 
 fn recorded() -> Vec<(String, Vec<u8>)> {
-    let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/fixtures/streams");
-    let mut names: Vec<String> = fs::read_dir(folder)
-        .unwrap()
-        .map(|entry| entry.unwrap().file_name().into_string().unwrap())
-        .filter(|name| {
-            name.contains("-messages-") && name.ends_with(".sse") && !name.contains("-err")
-        })
-        .collect();
-    names.sort();
-    let read = |name: String| {
-        let bytes = fs::read(format!("{folder}/{name}")).unwrap();
-        (name.trim_end_matches(".sse").to_owned(), bytes)
+    let with_bytes = |name: String| {
+        let bytes = fixture(&name);
+        (name, bytes)
     };
-    names.into_iter().map(read).collect()
+    answers_of("messages").into_iter().map(with_bytes).collect()
 }
 
 #[test]
 fn recorded_streams_are_read_as_before() {
     let recorded = recorded();
-    assert_eq!(recorded.len(), 20);
+    assert_eq!(recorded.len(), 21);
     for (name, bytes) in recorded {
         insta::with_settings!({ prepend_module_to_snapshot => false, omit_expression => true }, {
             insta::assert_snapshot!(name, shown(read(&bytes)));
@@ -118,7 +108,7 @@ proptest! {
                 pieces.push(piece);
                 rest = after;
             }
-            prop_assert_eq!(shown(read_pieces(pieces)), shown(read(&bytes)), "{}", name);
+            prop_assert_eq!(shown(read_pieces(reader(), pieces)), shown(read(&bytes)), "{}", name);
         }
     }
 
