@@ -86,10 +86,14 @@ pub(super) struct ProviderHead {
 
 impl<'de> Deserialize<'de> for ProviderType {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        from_text(deserializer, "the name of a type of provider", |text| {
-            text.parse()
-                .map_err(|error: UnknownProviderType| error.to_string())
-        })
+        from_text(
+            deserializer,
+            "a type of provider, such as openai_chat",
+            |text| {
+                text.parse()
+                    .map_err(|error: UnknownProviderType| error.to_string())
+            },
+        )
     }
 }
 
