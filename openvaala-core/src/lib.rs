@@ -35,7 +35,7 @@
 //! | `sqlite` | the index, and conversations that leave nothing on disk until their first message |
 //! | `http` | model providers over HTTP |
 //! | `local` | the machine this process runs on as an executor |
-//! | `tools` | the built-in tools `read_file` and `bash` |
+//! | `tools` | the built-in tools `read_file`, `apply_patch`, `bash` and those that look after its commands |
 //!
 //! Nothing here prints, reads the environment or the home directory, or keeps global state: paths, clock, ids,
 //! HTTP client and environment are values that the caller gives.

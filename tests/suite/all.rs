@@ -9,12 +9,14 @@
 )]
 
 mod aimock;
+mod background;
 mod bad_input;
 mod clients;
 mod commands;
 mod crash;
 mod documents;
 mod examples;
+mod first_request;
 mod first_run;
 mod full_disk;
 mod interrupt;

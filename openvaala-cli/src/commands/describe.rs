@@ -81,6 +81,9 @@ fn arguments(text: &str) -> String {
     let Ok(mut fields) = serde_json::from_str::<BTreeMap<String, &RawValue>>(text) else {
         return text.to_owned();
     };
+    if let Some(patch) = fields.remove("patch").filter(|_| fields.is_empty()) {
+        return changes(&plain(patch));
+    }
     let telling = TELLING.iter().find_map(|name| fields.remove(*name));
     let named = fields
         .iter()
@@ -91,6 +94,28 @@ fn arguments(text: &str) -> String {
         .chain(named)
         .collect::<Vec<_>>()
         .join(" ")
+}
+
+/// The files of a patch: `~ src/lib.rs, + new.rs, - old.rs`; a text that names none as it is.
+fn changes(patch: &str) -> String {
+    let signs = [
+        ("*** Update File:", '~'),
+        ("*** Add File:", '+'),
+        ("*** Delete File:", '-'),
+    ];
+    let files = patch.lines().filter_map(|line| {
+        let found = signs.iter().find_map(|(begin, sign)| {
+            let path = line.trim().strip_prefix(begin)?;
+            Some(format!("{sign} {}", path.trim()))
+        });
+        found
+    });
+    let files: Vec<String> = files.collect();
+    if files.is_empty() {
+        patch.to_owned()
+    } else {
+        files.join(", ")
+    }
 }
 
 fn plain(value: &RawValue) -> String {

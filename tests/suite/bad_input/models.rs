@@ -1,6 +1,7 @@
 //! Models that cannot be asked, or answer badly.
 
 use std::net::TcpListener;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use openvaala_tests::fake_model::{Answer, FakeModel};
 use openvaala_tests::sandbox::Sandbox;
@@ -65,6 +66,9 @@ fn m_02_a_broken_stream_keeps_what_came_and_says_so() {
     let model = FakeModel::start(|_| Answer::stream().say("half an answer").reset());
     let sandbox = Sandbox::new();
     sandbox.use_model(&model.base_url());
+    sandbox.write_config(
+        "listen: 127.0.0.1:0\ndefault_model:\n  provider: fake\nretry:\n  attempts: 1\n",
+    );
     let outcome = sandbox.run(&["exec", "hello"]).expect_code(1);
     assert_eq!(outcome.stdout.trim_end(), "half an answer");
     let items = logged_items(&sandbox.conversations()[0]);
@@ -73,6 +77,32 @@ fn m_02_a_broken_stream_keeps_what_came_and_says_so() {
         (&message["body"]["text"], &message["body"]["cut"]),
         (&"half an answer".into(), &true.into())
     );
+}
+
+#[test]
+fn what_may_pass_is_asked_again_and_each_failure_is_told() {
+    let asked = AtomicUsize::new(0);
+    let model = FakeModel::start(move |_| match asked.fetch_add(1, Ordering::SeqCst) {
+        0 => Answer::error(429, "rate_limit_exceeded", "Slow down."),
+        1 => Answer::error(503, "server_error", "Overloaded."),
+        2 => Answer::stream().say("half an answer").reset(),
+        _ => Answer::text("a whole answer"),
+    });
+    let sandbox = Sandbox::new();
+    sandbox.use_model(&model.base_url());
+    let outcome = sandbox.run(&["exec", "hello"]).expect_code(0);
+    let notes = [
+        "[attempt 1 failed, trying again: ",
+        "[attempt 2 failed, trying again: ",
+        "[the answer was broken off]",
+        "[attempt 3 failed, trying again: ",
+    ];
+    let outcome = outcome.expect_stderr(&notes);
+    assert_eq!(outcome.stdout, "half an answer\na whole answer\n");
+    let items = logged_items(&sandbox.conversations()[0]);
+    let [message] = of_kind(&items, "assistant_message").try_into().unwrap();
+    assert_eq!(message["body"]["text"], "a whole answer");
+    assert_eq!(of_kind(&items, "retry_notice").len(), 3);
 }
 
 #[test]

@@ -41,6 +41,11 @@ fn a_call_is_one_line_of_what_matters() {
             r#"{"name":"x","deep":{"a":[1]}}"#,
             r#"t deep={"a":[1]} name=x"#,
         ),
+        (
+            r#"{"patch":"*** Begin Patch\n*** Update File: src/a.rs\n@@\n-x\n+y\n*** Add File: b\n+z\n*** Delete File: c\n*** End Patch"}"#,
+            "t ~ src/a.rs, + b, - c",
+        ),
+        (r#"{"patch":"no patch"}"#, "t no patch"),
         (big, "t a n=12345678901234567890123"),
         (r#"{"command":"a\nb\u001b[2J"}"#, "t a b [2J"),
         (r#"{"command":"#, r#"t {"command":"#),
