@@ -22,7 +22,6 @@ pub(crate) struct Source {
     pub(crate) dir: ConfigDir,
     pub(crate) environment: Environment,
     pub(crate) probe: LocalProbe,
-    pub(crate) marker: Marker,
 }
 
 impl Source {
@@ -41,6 +40,8 @@ impl Source {
 /// The one owner of the configuration in force.
 pub(crate) struct Reloader {
     pub(crate) source: Source,
+    /// Marks the processes of this server.
+    pub(crate) marker: Marker,
     pub(crate) runtime: Runtime,
     pub(crate) assembled: watch::Sender<Arc<Assembled>>,
     /// Where the server listens.
@@ -70,7 +71,7 @@ impl Reloader {
     async fn reload(&self) -> Result<ReloadResult, ServerError> {
         let config = self.source.load().await?;
         let (assembled, definitions) =
-            assemble(config, &self.source.environment, &self.source.marker)?;
+            assemble(config, &self.source.environment, &self.marker)?;
         let after_restart = match assembled.config.listen {
             Some(listen) if listen != self.address => {
                 vec![format!(

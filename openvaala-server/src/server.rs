@@ -137,15 +137,15 @@ impl Server {
         } else {
             Signals::ignore()
         };
-        let data_dir = prepare_data_dir(&options.data_dir)?;
         let source = Source {
             dir: ConfigDir::new(&options.config_dir),
             environment: options.environment.clone(),
             probe: options.probe.clone(),
-            marker: Marker::new(&data_dir),
         };
         let config = source.load().await?;
-        let (assembled, definitions) = assemble(config, &options.environment, &source.marker)?;
+        let data_dir = prepare_data_dir(&options.data_dir)?;
+        let marker = Marker::new(&data_dir);
+        let (assembled, definitions) = assemble(config, &options.environment, &marker)?;
         let path = discovery::prepare(&options.state_dir, &data_dir, options.is_default_data_dir)?;
         let listener = bind(match (options.listen, assembled.config.listen) {
             (Some(address), _) | (None, Some(address)) => Wanted::Exactly(address),
@@ -177,9 +177,10 @@ impl Server {
         let (commands, inbox) = mpsc::channel(256);
         let (reloads, reload_requests) = mpsc::channel(8);
         // Only whoever holds the data directory may end what belongs to it.
-        let sweep = AbortOnDropHandle::new(tokio::spawn(source.marker.clone().end_leftovers()));
+        let sweep = AbortOnDropHandle::new(tokio::spawn(marker.clone().end_leftovers()));
         let reloader = Reloader {
             source,
+            marker,
             runtime: runtime.clone(),
             assembled: assembled_sender,
             address,
