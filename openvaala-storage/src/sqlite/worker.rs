@@ -23,7 +23,7 @@ pub(super) struct Owner {
 impl Owner {
     /// Begins a transaction for a consistent look at the database.
     pub(super) fn read(&mut self) -> rusqlite::Result<Transaction<'_>> {
-        Transaction::begin(&self.connection, "BEGIN")
+        Transaction::begin(&mut self.connection, "BEGIN")
     }
 
     /// Begins a transaction that writes.
@@ -36,18 +36,19 @@ impl Owner {
             self.connection.pragma_update(None, "synchronous", level)?;
             self.durability = Some(durability);
         }
-        Transaction::begin(&self.connection, "BEGIN IMMEDIATE")
+        Transaction::begin(&mut self.connection, "BEGIN IMMEDIATE")
     }
 }
 
 /// A transaction, rolled back unless it is committed; unlike the one of `rusqlite` it does not parse its statements each
 /// time.
 pub(super) struct Transaction<'a> {
-    connection: &'a Connection,
+    /// Lent whole, so that there is no transaction within a transaction.
+    connection: &'a mut Connection,
 }
 
 impl<'a> Transaction<'a> {
-    fn begin(connection: &'a Connection, begin: &str) -> rusqlite::Result<Self> {
+    fn begin(connection: &'a mut Connection, begin: &str) -> rusqlite::Result<Self> {
         connection.prepare_cached(begin)?.execute([])?;
         Ok(Self { connection })
     }
