@@ -63,30 +63,45 @@ pub(crate) fn read_private(path: &Path, limit: u64) -> io::Result<Option<String>
 
 /// Puts a file with mode 0600 in place: readers see the old one or the new one, also after a power cut.
 pub(crate) fn write_private(path: &Path, text: &str) -> io::Result<()> {
-    let directory = path.parent().unwrap_or_else(|| Path::new("."));
+    replace(path, text, File::sync_all)?;
+    File::open(directory(path))?.sync_all()
+}
+
+/// Puts a file with mode 0600 in place that means nothing after a power cut: readers see the old one or the new one, but
+/// a power cut may leave an empty one.
+pub(crate) fn write_private_volatile(path: &Path, text: &str) -> io::Result<()> {
+    replace(path, text, |_| Ok(()))
+}
+
+fn replace(path: &Path, text: &str, flush: fn(&File) -> io::Result<()>) -> io::Result<()> {
     let (prefix, temporary) = temporary(path);
-    remove_stale(directory, &prefix);
+    remove_stale(directory(path), &prefix);
     match fs::remove_file(&temporary) {
         Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
         _ => {}
     }
-    let written = write_new(&temporary, text).and_then(|()| fs::rename(&temporary, path));
+    let written = write_new(&temporary, text)
+        .and_then(|file| flush(&file))
+        .and_then(|()| fs::rename(&temporary, path));
     if written.is_err() {
         // What failed matters more than what is left behind; a later write removes it.
         let _ = fs::remove_file(&temporary);
     }
-    written?;
-    File::open(directory)?.sync_all()
+    written
 }
 
-fn write_new(path: &Path, text: &str) -> io::Result<()> {
+fn directory(path: &Path) -> &Path {
+    path.parent().unwrap_or_else(|| Path::new("."))
+}
+
+fn write_new(path: &Path, text: &str) -> io::Result<File> {
     let mut file = OpenOptions::new()
         .write(true)
         .create_new(true)
         .mode(0o600)
         .open(path)?;
     file.write_all(text.as_bytes())?;
-    file.sync_all()
+    Ok(file)
 }
 
 /// The beginning of the names of temporary files for a path, and the one of this process.

@@ -128,3 +128,23 @@ async fn s_15_a_link_at_the_place_of_the_file_is_replaced_and_its_target_untouch
     assert_eq!(fs::read_to_string(&target).unwrap(), "mine");
     server.stop().await;
 }
+
+#[tokio::test]
+async fn a_file_that_a_crash_of_the_machine_has_left_empty_is_no_server_and_is_replaced() {
+    let server = Running::start().await;
+    let (state, data) = (server.place.dir("state"), server.place.dir("data"));
+    let path = state.join("runtime-server.yaml");
+    let place = server.stop().await;
+    for left in ["", "\0\0\0\0"] {
+        fs::write(&path, left).unwrap();
+        fs::set_permissions(&path, fs::Permissions::from_mode(0o600)).unwrap();
+        assert!(find(&state, &data).unwrap().is_none());
+    }
+    let options = place.options();
+    let server = Running::start_with(place, options).await.unwrap();
+    assert_eq!(
+        find(&state, &data).unwrap().unwrap().address,
+        server.address
+    );
+    server.stop().await;
+}

@@ -1,7 +1,8 @@
 //! The index for listing: rows made from the log, disposable, always second.
 //!
-//! One task owns the rows that are on their way. A row that cannot be written stays and is tried again; whoever
-//! appended to the log never waits for it.
+//! One task owns the rows that are on their way and writes them a moment later, so that of the many states of a turn
+//! only the last ones are written. A row that cannot be written stays and is tried again; whoever appended to the log
+//! never waits for it. Whoever reads [flushes](Index::flush) first.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -15,12 +16,15 @@ use openvaala_storage::{
 use serde::{Deserialize, Serialize};
 use serde_json::value::to_raw_value;
 use tokio::sync::{mpsc, oneshot, watch};
+use tokio::time::{Instant, timeout_at};
 
 /// The namespace of conversation rows.
 pub(crate) const CONVERSATION: &str = "conversation";
 /// The field that tells rows with something left to do (`yes`) from others (`no`).
 pub(crate) const ACTIVE: &str = "active";
 
+/// How long a row waits for a newer one to take its place.
+const GATHER: Duration = Duration::from_millis(50);
 /// How long to wait before rows that could not be written are tried again.
 const RETRY: Duration = Duration::from_secs(2);
 
@@ -90,6 +94,7 @@ impl Index {
             receiver,
             waiting: HashMap::new(),
             newest: HashMap::new(),
+            due: None,
             trouble: tell,
         };
         (
@@ -161,30 +166,34 @@ struct Task {
     waiting: HashMap<ConversationId, Option<Row>>,
     /// The metadata entry that the newest row of a conversation was made from.
     newest: HashMap<ConversationId, u64>,
+    /// When to write what waits; `None` if nothing does.
+    due: Option<Instant>,
     trouble: watch::Sender<Option<String>>,
 }
 
 impl Task {
     async fn run(mut self) {
         loop {
-            let first = if self.waiting.is_empty() {
-                self.receiver.recv().await
-            } else {
-                match tokio::time::timeout(RETRY, self.receiver.recv()).await {
+            let message = match self.due {
+                None => self.receiver.recv().await,
+                Some(due) => match timeout_at(due, self.receiver.recv()).await {
                     Ok(message) => message,
                     Err(_) => {
                         self.write().await;
                         continue;
                     }
-                }
+                },
             };
-            let Some(first) = first else { break };
+            let Some(message) = message else { break };
             let mut flushed = Vec::new();
-            self.take(first, &mut flushed);
+            self.take(message, &mut flushed);
             while let Ok(message) = self.receiver.try_recv() {
                 self.take(message, &mut flushed);
             }
-            self.write().await;
+            // Messages that never cease put nothing off.
+            if !flushed.is_empty() || self.due.is_some_and(|due| due <= Instant::now()) {
+                self.write().await;
+            }
             for done in flushed {
                 let _ = done.send(());
             }
@@ -198,15 +207,21 @@ impl Task {
                 let newest = self.newest.entry(row.conversation.id).or_default();
                 if seq >= *newest {
                     *newest = seq;
-                    self.waiting.insert(row.conversation.id, Some(*row));
+                    self.change(row.conversation.id, Some(*row));
                 }
             }
             Message::Remove(id) => {
                 self.newest.remove(&id);
-                self.waiting.insert(id, None);
+                self.change(id, None);
             }
             Message::Flush(done) => flushed.push(done),
         }
+    }
+
+    fn change(&mut self, id: ConversationId, row: Option<Row>) {
+        self.waiting.insert(id, row);
+        let due = Instant::now() + GATHER;
+        self.due = Some(self.due.map_or(due, |earlier| earlier.min(due)));
     }
 
     async fn write(&mut self) {
@@ -214,6 +229,10 @@ impl Task {
             return;
         }
         let written = self.try_write().await;
+        self.due = match &written {
+            Ok(()) => None,
+            Err(_) => Some(Instant::now() + RETRY),
+        };
         if written.is_ok() {
             self.waiting.clear();
         }
@@ -248,3 +267,6 @@ impl Task {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -91,8 +91,6 @@ impl LocalProcesses {
 impl Processes for LocalProcesses {
     async fn spawn(&self, command: Command) -> Result<Box<dyn Process>, ExecutorError> {
         let cwd = resolve(&self.root, command.cwd.as_deref().unwrap_or("."))?;
-        let checked = cwd.clone();
-        blocking("open", cwd.clone(), move || require_directory(&checked)).await?;
         if self.closed.is_cancelled() {
             return Err(ExecutorError::Closed {
                 executor: self.options.id.clone(),
@@ -102,11 +100,18 @@ impl Processes for LocalProcesses {
         let shown: String = command.line.chars().take(SHOWN_COMMAND).collect();
         let process = self.prepare(&command, &cwd);
         let started = start(process, command.merge_output);
-        let (mut child, group, streams) = started.map_err(|source| ExecutorError::Process {
-            operation: "start",
-            command: shown.clone(),
-            source,
-        })?;
+        let (mut child, group, streams) = match started {
+            Ok(started) => started,
+            Err(source) => {
+                // The system does not tell a directory that is not there from a shell that is not there.
+                blocking("open", cwd.clone(), move || require_directory(&cwd)).await?;
+                return Err(ExecutorError::Process {
+                    operation: "start",
+                    command: shown,
+                    source,
+                });
+            }
+        };
         let (group, released) = (Arc::new(group), CancellationToken::new());
         self.wardens.spawn(watch_over(
             Arc::clone(&group),

@@ -13,7 +13,7 @@ use openvaala_protocol::time::Timestamp;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
-use crate::files::{check_private_dir, create_private_dir, read_private, write_private};
+use crate::files::{check_private_dir, create_private_dir, read_private, write_private_volatile};
 
 /// The largest file that is read.
 const MAX_FILE: u64 = 64 << 10;
@@ -146,7 +146,8 @@ impl DiscoveryFile {
         };
         let text =
             serde_yaml::to_string(&content).map_err(|error| failed(io::Error::other(error)))?;
-        write_private(&path, &text).map_err(failed)?;
+        // After a crash of the machine there is no server to find.
+        write_private_volatile(&path, &text).map_err(failed)?;
         Ok(Self { path, token })
     }
 
@@ -197,6 +198,10 @@ fn read(path: &Path) -> Result<Option<Found>, DiscoveryError> {
     let Some(text) = read_private(path, MAX_FILE).map_err(|source| untrusted(path, source))? else {
         return Ok(None);
     };
+    // Written, but not flushed, before the machine went down: the server went with it.
+    if text.trim_matches('\0').is_empty() {
+        return Ok(None);
+    }
     let damaged = |reason: String| DiscoveryError::Damaged {
         path: path.to_owned(),
         reason,

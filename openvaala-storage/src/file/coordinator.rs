@@ -484,9 +484,12 @@ impl Coordinator {
             !covered
         });
         let removed = target.path();
-        // Empty directories above are removed as well.
+        // With something that is there, empty directories above are removed as well. Nobody but this storage can put
+        // it there until the deletion is done.
+        let place = target.place(&self.layout);
+        let is_there = !matches!(present(self.layout.fs.metadata(&place)), Ok(None));
         self.durable
-            .retain(|path| !removed.contains(path) && !path.contains(removed));
+            .retain(|path| !(removed.contains(path) || is_there && path.contains(removed)));
         let layout = self.layout.clone();
         self.flushers.run(Box::new(move || {
             let result = remove::remove(&layout, &target, id);

@@ -31,6 +31,14 @@ impl Target {
         }
     }
 
+    /// Returns the file or directory that holds it.
+    pub(super) fn place(&self, layout: &Layout) -> PathBuf {
+        match self {
+            Self::Path(path) => layout.directory(path),
+            Self::Stream(key) => layout.file(key),
+        }
+    }
+
     pub(super) fn overlaps(&self, other: &Self) -> bool {
         match (self, other) {
             (Self::Path(one), Self::Path(two)) => one.contains(two) || two.contains(one),
@@ -42,10 +50,7 @@ impl Target {
 
 /// Deletes a stream or a subtree; returns whether it existed.
 pub(super) fn remove(layout: &Layout, target: &Target, trash: u64) -> Result<bool> {
-    let path = match target {
-        Target::Path(path) => layout.directory(path),
-        Target::Stream(key) => layout.file(key),
-    };
+    let path = target.place(layout);
     let failed = |source| Error::io("delete", &path, source);
     let stamp = present(layout.fs.metadata(&path)).map_err(failed)?;
     // Anything else of that name belongs to somebody else.

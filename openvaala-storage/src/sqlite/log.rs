@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use async_trait::async_trait;
-use rusqlite::{Connection, OptionalExtension, Transaction, params};
+use rusqlite::{Connection, OptionalExtension, params};
 use serde_json::value::RawValue;
 
 use crate::error::{Error, Result};
@@ -134,8 +134,12 @@ impl LogStorage for SqliteLogStorage {
                 let Some(stream) = Stream::find(&transaction, &key)? else {
                     return Ok(false);
                 };
-                transaction.execute("DELETE FROM log_entries WHERE stream = ?1", [stream.id])?;
-                transaction.execute("DELETE FROM log_streams WHERE id = ?1", [stream.id])?;
+                for sql in [
+                    "DELETE FROM log_entries WHERE stream = ?1",
+                    "DELETE FROM log_streams WHERE id = ?1",
+                ] {
+                    transaction.prepare_cached(sql)?.execute([stream.id])?;
+                }
                 transaction.commit()?;
                 Ok(true)
             })
@@ -148,15 +152,17 @@ impl LogStorage for SqliteLogStorage {
             .write(move |owner| {
                 let transaction = owner.write(Durability::Full)?;
                 let bounds = params![path, below, end];
-                transaction.execute(
-                    "DELETE FROM log_entries WHERE stream IN (SELECT id FROM log_streams
-                     WHERE path = ?1 OR (path >= ?2 AND path < ?3))",
-                    bounds,
-                )?;
-                let deleted = transaction.execute(
-                    "DELETE FROM log_streams WHERE path = ?1 OR (path >= ?2 AND path < ?3)",
-                    bounds,
-                )?;
+                transaction
+                    .prepare_cached(
+                        "DELETE FROM log_entries WHERE stream IN (SELECT id FROM log_streams
+                         WHERE path = ?1 OR (path >= ?2 AND path < ?3))",
+                    )?
+                    .execute(bounds)?;
+                let deleted = transaction
+                    .prepare_cached(
+                        "DELETE FROM log_streams WHERE path = ?1 OR (path >= ?2 AND path < ?3)",
+                    )?
+                    .execute(bounds)?;
                 transaction.commit()?;
                 Ok(deleted > 0)
             })
@@ -224,7 +230,7 @@ impl Stream {
 }
 
 fn append(
-    transaction: &Transaction<'_>,
+    transaction: &Connection,
     key: &StreamKey,
     batch: &[NewEntry],
 ) -> rusqlite::Result<Appended> {

@@ -4,6 +4,7 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
+use rusqlite::config::DbConfig;
 use rusqlite::{Connection, ErrorCode, OpenFlags};
 
 use crate::error::{Error, Result};
@@ -13,18 +14,37 @@ use crate::sqlite::schema;
 const READERS: usize = 2;
 const STATEMENTS: usize = 64;
 
+/// What a crash of the machine may do to a database while its schema is made.
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Crash {
+    /// Nothing.
+    Survived,
+    /// Damage it: it can be rebuilt.
+    Damages,
+}
+
 /// Opens the connection that writes and brings the schema up to date.
 pub(super) fn connect(options: &SqliteOptions) -> Result<Connection> {
+    prepared(options, Crash::Survived)
+}
+
+fn prepared(options: &SqliteOptions, crash: Crash) -> Result<Connection> {
     let path = display_path(options);
     if let Some(path) = &options.path {
         create_private(path).map_err(|source| Error::io("create", path, source))?;
     }
     let prepare = || {
         let mut connection = raw(options)?;
+        if crash == Crash::Damages {
+            connection.pragma_update(None, "synchronous", "OFF")?;
+        }
         if options.path.is_some() {
             connection.pragma_update(None, "journal_mode", "WAL")?;
         }
         let found = schema::prepare(&mut connection, &options.namespaces)?;
+        if crash == Crash::Damages {
+            connection.pragma_update(None, "synchronous", "NORMAL")?;
+        }
         Ok((connection, found))
     };
     let (connection, found) = prepare().map_err(|source| error(path, source))?;
@@ -40,14 +60,14 @@ pub(super) fn connect(options: &SqliteOptions) -> Result<Connection> {
 
 /// Opens like [`connect`] and checks the whole file; a damaged one is moved aside first.
 pub(super) fn connect_or_replace(options: &SqliteOptions) -> Result<(Connection, Option<PathBuf>)> {
-    let checked = connect(options).and_then(|connection| {
+    let checked = prepared(options, Crash::Damages).and_then(|connection| {
         check(&connection, display_path(options))?;
         Ok(connection)
     });
     match (checked, &options.path) {
         (Err(Error::Corrupt { .. }), Some(path)) => {
             let aside = move_aside(path)?;
-            Ok((connect(options)?, Some(aside)))
+            Ok((prepared(options, Crash::Damages)?, Some(aside)))
         }
         (checked, _) => Ok((checked?, None)),
     }
@@ -105,6 +125,8 @@ fn raw(options: &SqliteOptions) -> rusqlite::Result<Connection> {
         None => Connection::open_in_memory()?,
     };
     connection.busy_timeout(options.busy_timeout)?;
+    // Else a statement is parsed anew for almost every other bound value, lest its plan depends on it.
+    connection.set_db_config(DbConfig::SQLITE_DBCONFIG_ENABLE_QPSG, true)?;
     connection.set_prepared_statement_cache_capacity(STATEMENTS);
     Ok(connection)
 }

@@ -2,7 +2,7 @@
 
 use async_trait::async_trait;
 use rusqlite::types::Type;
-use rusqlite::{Connection, OptionalExtension, Row, Transaction, params, params_from_iter};
+use rusqlite::{Connection, OptionalExtension, Row, params, params_from_iter};
 use serde_json::value::RawValue;
 
 use crate::error::Result;
@@ -137,7 +137,7 @@ impl RecordStorage for SqliteRecordStorage {
 }
 
 fn put(
-    transaction: &Transaction<'_>,
+    transaction: &Connection,
     namespace: &str,
     fields: &[String],
     record: &Record,

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use rusqlite::{Connection, Transaction, TransactionBehavior, params};
+use rusqlite::{Connection, TransactionBehavior, params};
 use serde_json::value::RawValue;
 
 use crate::record::Namespace;
@@ -70,7 +70,7 @@ pub(super) fn prepare(
 
 /// Writes the declared fields of a record.
 pub(super) fn index_fields(
-    transaction: &Transaction<'_>,
+    transaction: &Connection,
     namespace: &str,
     fields: &[String],
     key: &str,
@@ -100,7 +100,7 @@ pub(super) fn index_fields(
 }
 
 /// Remembers the declaration of a namespace; when its fields have changed, its records are indexed again.
-fn declare(transaction: &Transaction<'_>, namespace: &Namespace) -> rusqlite::Result<()> {
+fn declare(transaction: &Connection, namespace: &Namespace) -> rusqlite::Result<()> {
     let mut fields = namespace.fields.clone();
     fields.sort();
     fields.dedup();

@@ -8,12 +8,13 @@ use std::time::Duration;
 
 use pretty_assertions::assert_eq;
 use proptest::prelude::*;
-use rusqlite::Connection;
+use rusqlite::{Connection, StatementStatus};
 use serde_json::value::RawValue;
 
 use crate::error::Error;
 use crate::log::{LogStorage, LogStorageExt, Order, StreamKey};
 use crate::record::{ListOptions, Namespace, Record, RecordStorage, SortBy};
+use crate::sqlite::list::Query;
 use crate::sqlite::{Durability, SqliteDatabase, SqliteOptions, SqliteRecordStorage};
 
 const SPACE: &str = "main";
@@ -221,6 +222,56 @@ async fn r_54_nobody_else_may_read_the_database() {
             .mode();
         assert_eq!(mode & 0o777, 0o600, "{name}");
     }
+}
+
+#[tokio::test]
+async fn a_statement_is_not_parsed_anew_for_another_value() {
+    let database = SqliteDatabase::open(
+        SqliteOptions::in_memory().namespaces([Namespace::new(SPACE, ["status"])]),
+    )
+    .unwrap();
+    let of = |limit| ListOptions::default().filter("status", "new").limit(limit);
+    for limit in 1..10 {
+        keys(&database.records(), of(limit)).await;
+    }
+    let query = Query::new(SPACE, &["status".to_owned()], &of(1)).unwrap();
+    let counted = database.read(move |owner| {
+        let transaction = owner.read()?;
+        let statement = transaction.prepare_cached(&query.sql)?;
+        Ok([StatementStatus::Run, StatementStatus::RePrepare].map(|it| statement.get_status(it)))
+    });
+    assert_eq!(counted.await.unwrap(), [9, 0]);
+}
+
+#[tokio::test]
+async fn a_transaction_that_ends_without_a_commit_leaves_nothing() {
+    let dir = tempfile::tempdir().unwrap();
+    let database = SqliteDatabase::open(options(&dir.path().join("test.db"))).unwrap();
+    let insert =
+        "INSERT INTO records (namespace, key, updated_at, data) VALUES ('main', 'a', 1, '1')";
+    let failed = database.write(move |owner| {
+        let transaction = owner.write(Durability::Normal)?;
+        transaction.execute(insert, [])?;
+        transaction.execute(insert, [])
+    });
+    failed.await.unwrap_err();
+    let records = database.records();
+    assert!(records.get(SPACE, "a").await.unwrap().is_none());
+    records.set(SPACE, record("b", 1, "new")).await.unwrap();
+    assert_eq!(keys(&records, ListOptions::default()).await, ["b"]);
+}
+
+#[tokio::test]
+async fn a_database_that_can_be_rebuilt_is_flushed_like_any_other_once_it_is_open() {
+    let dir = tempfile::tempdir().unwrap();
+    let opened = SqliteDatabase::open_or_replace(options(&dir.path().join("test.db"))).unwrap();
+    let level = opened.database.write(|owner| {
+        owner
+            .read()?
+            .query_row("PRAGMA synchronous", [], |row| row.get::<_, u32>(0))
+    });
+    const NORMAL: u32 = 1;
+    assert_eq!(level.await.unwrap(), NORMAL);
 }
 
 #[tokio::test]

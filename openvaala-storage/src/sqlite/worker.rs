@@ -1,12 +1,13 @@
 //! A thread that owns one connection and runs jobs on it in order.
 
 use std::io;
+use std::ops::Deref;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc::{self, Receiver, Sender};
 use std::thread::{Builder, JoinHandle};
 
-use rusqlite::{Connection, Transaction, TransactionBehavior};
+use rusqlite::Connection;
 use tokio::sync::oneshot;
 
 use crate::sqlite::database::Durability;
@@ -22,7 +23,7 @@ pub(super) struct Owner {
 impl Owner {
     /// Begins a transaction for a consistent look at the database.
     pub(super) fn read(&mut self) -> rusqlite::Result<Transaction<'_>> {
-        self.connection.transaction()
+        Transaction::begin(&mut self.connection, "BEGIN")
     }
 
     /// Begins a transaction that writes.
@@ -35,8 +36,48 @@ impl Owner {
             self.connection.pragma_update(None, "synchronous", level)?;
             self.durability = Some(durability);
         }
+        Transaction::begin(&mut self.connection, "BEGIN IMMEDIATE")
+    }
+}
+
+/// A transaction, rolled back unless it is committed; unlike the one of `rusqlite` it does not parse its statements each
+/// time.
+pub(super) struct Transaction<'a> {
+    /// Lent whole, so that there is no transaction within a transaction.
+    connection: &'a mut Connection,
+}
+
+impl<'a> Transaction<'a> {
+    fn begin(connection: &'a mut Connection, begin: &str) -> rusqlite::Result<Self> {
+        connection.prepare_cached(begin)?.execute([])?;
+        Ok(Self { connection })
+    }
+
+    /// Makes what was written last; on an error nothing was.
+    pub(super) fn commit(self) -> rusqlite::Result<()> {
+        self.connection.prepare_cached("COMMIT")?.execute([])?;
+        Ok(())
+    }
+}
+
+impl Deref for Transaction<'_> {
+    type Target = Connection;
+
+    fn deref(&self) -> &Connection {
         self.connection
-            .transaction_with_behavior(TransactionBehavior::Immediate)
+    }
+}
+
+impl Drop for Transaction<'_> {
+    fn drop(&mut self) {
+        // Committed, or ended by SQLite because of an error.
+        if self.connection.is_autocommit() {
+            return;
+        }
+        let ended = self.connection.prepare_cached("ROLLBACK");
+        if let Err(error) = ended.and_then(|mut rollback| rollback.execute([])) {
+            tracing::warn!(%error, "a transaction could not be rolled back");
+        }
     }
 }
 

@@ -5,10 +5,10 @@ use std::time::Duration;
 
 use reqwest::redirect::Policy;
 use reqwest::{Client, NoProxy, Proxy};
+use rustls::ClientConfig;
 use rustls::crypto::ring;
-use rustls::{ClientConfig, RootCertStore};
-use rustls_platform_verifier::Verifier;
 
+use super::verifier::SystemVerifier;
 use crate::model::{ModelError, ModelErrorKind};
 
 /// What the HTTP client of the providers needs to know.
@@ -44,9 +44,9 @@ pub fn default_client() -> Result<Client, ModelError> {
 /// An HTTP client for providers: rustls with ring, the certificates of the system, no redirects.
 ///
 /// It neither needs nor installs a default crypto provider of the process. Certificates come from where the
-/// system keeps them (on Linux also from `SSL_CERT_FILE` and `SSL_CERT_DIR`); on a system without any, the
-/// client works but trusts nobody, so that only `http://` addresses can be reached. A redirect is not followed,
-/// because it would take the conversation to a place that nobody has named.
+/// system keeps them (on Linux also from `SSL_CERT_FILE` and `SSL_CERT_DIR`) and are read at the first connection to
+/// an `https://` address, once for all who share the client; on a system without any, only `http://` addresses can
+/// be reached. A redirect is not followed, because it would take the conversation to a place that nobody has named.
 ///
 /// # Errors
 /// [`ModelErrorKind::BadRequest`] if the address of the proxy is no URL; [`ModelErrorKind::Connection`] if TLS
@@ -76,16 +76,11 @@ fn tls_config() -> Result<ClientConfig, ModelError> {
     let builder = ClientConfig::builder_with_provider(Arc::clone(&crypto))
         .with_safe_default_protocol_versions()
         .map_err(tls_failure)?;
-    let builder = match Verifier::new(crypto) {
-        Ok(verifier) => builder
-            .dangerous()
-            .with_custom_certificate_verifier(Arc::new(verifier)),
-        Err(error) => {
-            tracing::warn!(%error, "no certificates of the system: https addresses cannot be reached");
-            builder.with_root_certificates(RootCertStore::empty())
-        }
-    };
-    let mut config = builder.with_no_client_auth();
+    let verifier = SystemVerifier::new(crypto);
+    let mut config = builder
+        .dangerous()
+        .with_custom_certificate_verifier(Arc::new(verifier))
+        .with_no_client_auth();
     config.alpn_protocols = vec![b"h2".to_vec(), b"http/1.1".to_vec()];
     Ok(config)
 }

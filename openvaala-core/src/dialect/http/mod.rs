@@ -12,6 +12,7 @@ mod secret;
 pub(crate) mod test_server;
 #[cfg(test)]
 mod tests;
+mod verifier;
 
 use std::fmt;
 use std::time::Duration;

@@ -237,6 +237,23 @@ async fn r_18_a_stream_whose_directory_was_not_flushed_does_not_exist() {
 }
 
 #[tokio::test]
+async fn directories_are_flushed_again_only_if_a_deletion_may_have_removed_them() {
+    let dir = tempfile::tempdir().unwrap();
+    let fs = FaultyFs::new(&[Op::SyncDir], Fault::Once(EIO));
+    let options = FileOptions::new(dir.path()).fs(Arc::<FaultyFs>::clone(&fs));
+    let storage = FileStorage::open(options).unwrap();
+    append(&storage, &key("c/one/s"), "1").await;
+    let (absent, present) = (key("c/two/s"), key("c/one/s"));
+    // The directory that is new, and the one in which it is.
+    for (deleted, existed, flushes) in [(&absent, false, 2), (&present, true, 3)] {
+        assert_eq!(storage.delete_path(&deleted.path).await.unwrap(), existed);
+        fs.count();
+        append(&storage, deleted, "1").await;
+        assert_eq!(fs.counted(), flushes, "{deleted}");
+    }
+}
+
+#[tokio::test]
 async fn r_24_r_25_a_deletion_that_is_interrupted_anywhere_is_whole_or_not_begun() {
     for target in ["path", "stream"] {
         for n in 1.. {

@@ -88,6 +88,16 @@ impl FaultyFs {
         self.plan.count.load(Ordering::SeqCst) >= at
     }
 
+    /// Counts the chosen operations from now on; none fails.
+    pub(super) fn count(&self) {
+        self.arm(u64::MAX);
+    }
+
+    /// Returns how many of the chosen operations there were since [`count`](Self::count).
+    pub(super) fn counted(&self) -> u64 {
+        self.plan.count.load(Ordering::SeqCst)
+    }
+
     /// Makes the next flush of a file wait for a message.
     pub(super) fn hold_sync(&self, path: PathBuf, gate: Receiver<()>) {
         *self.plan.gate.lock().unwrap() = Some((path, gate));
