@@ -19,5 +19,7 @@ mod examples;
 mod first_run;
 mod full_disk;
 mod interrupt;
+mod litellm;
 mod load;
+mod small_model;
 mod support;
