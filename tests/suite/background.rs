@@ -151,8 +151,8 @@ async fn a_flood_of_output_keeps_memory_flat_and_its_head_and_tail() {
     assert!(grown < GROWTH, "the server grew by {grown} KiB");
 
     let items = watcher.items(conversation_id).await;
-    let results = items.iter().filter_map(|item| item.body::<ToolResult>());
-    let blob = results.last().unwrap().unwrap().output.unwrap();
+    let mut results = items.iter().filter_map(|item| item.body::<ToolResult>());
+    let blob = results.next_back().unwrap().unwrap().output.unwrap();
     assert_eq!(blob.bytes, bytes);
     let params = |offset| BlobParams {
         conversation_id,

@@ -104,11 +104,10 @@ fn changes(patch: &str) -> String {
         ("*** Delete File:", '-'),
     ];
     let files = patch.lines().filter_map(|line| {
-        let found = signs.iter().find_map(|(begin, sign)| {
+        signs.iter().find_map(|(begin, sign)| {
             let path = line.trim().strip_prefix(begin)?;
             Some(format!("{sign} {}", path.trim()))
-        });
-        found
+        })
     });
     let files: Vec<String> = files.collect();
     if files.is_empty() {
