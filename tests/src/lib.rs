@@ -7,6 +7,7 @@
 //! | [`running`] | a started command: its output as it comes, its end |
 //! | [`server`] | a server of a sandbox, and how to reach it |
 //! | [`fake_model`] | a scripted model behind HTTP |
+//! | [`recorder`] | stands before a service and keeps what it was asked |
 //! | [`watcher`] | a client that keeps a journal of all that was acknowledged |
 //! | [`journal`], [`checker`] | what was acknowledged, and whether a data directory still has it |
 //! | [`raw_client`] | hand-written HTTP and WebSocket frames, for input that no client would send |
@@ -26,8 +27,10 @@ pub mod binary;
 pub mod checker;
 pub mod dice;
 pub mod fake_model;
+mod http_request;
 pub mod journal;
 pub mod raw_client;
+pub mod recorder;
 pub mod running;
 pub mod sandbox;
 pub mod server;

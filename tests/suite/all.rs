@@ -14,6 +14,7 @@ mod bad_input;
 mod clients;
 mod commands;
 mod crash;
+mod dialect;
 mod documents;
 mod examples;
 mod first_request;

@@ -6,18 +6,19 @@ use std::sync::mpsc::Sender;
 use std::time::Instant;
 
 use serde_json::Value;
-use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::io::AsyncWriteExt;
 use tokio::net::TcpStream;
 use tokio::time::sleep;
 
 use super::answer::{Answer, Step};
 use super::asked::Asked;
 use super::{Behaviour, Seen};
+use crate::http_request::HttpRequest;
 
 /// Answers one request and closes.
 pub(super) async fn serve(mut stream: TcpStream, behaviour: Behaviour, seen: Sender<Seen>) {
     let _ = stream.set_nodelay(true);
-    let Ok(request) = read_request(&mut stream).await else {
+    let Ok(request) = HttpRequest::read(&mut stream).await else {
         return;
     };
     let answer = respond(request, &behaviour, &seen);
@@ -49,55 +50,6 @@ fn respond(request: HttpRequest, behaviour: &Behaviour, seen: &Sender<Seen>) -> 
         refused,
     });
     answer
-}
-
-struct HttpRequest {
-    line: String,
-    headers: Vec<(String, String)>,
-    body: Vec<u8>,
-}
-
-impl HttpRequest {
-    fn header(&self, name: &str) -> Option<String> {
-        let mut found = self.headers.iter().filter(|(key, _)| key == name);
-        found.next().map(|(_, value)| value.clone())
-    }
-}
-
-async fn read_request(stream: &mut TcpStream) -> io::Result<HttpRequest> {
-    let mut bytes = Vec::new();
-    let head_end = loop {
-        if let Some(end) = bytes.windows(4).position(|window| window == b"\r\n\r\n") {
-            break end + 4;
-        }
-        if stream.read_buf(&mut bytes).await? == 0 {
-            return Err(io::ErrorKind::UnexpectedEof.into());
-        }
-    };
-    let mut body = bytes.split_off(head_end);
-    let head = String::from_utf8_lossy(&bytes);
-    let mut lines = head.lines();
-    let line = lines.next().unwrap_or_default().to_owned();
-    let headers: Vec<(String, String)> = lines
-        .filter_map(|line| line.split_once(':'))
-        .map(|(name, value)| (name.to_ascii_lowercase(), value.trim().to_owned()))
-        .collect();
-    let mut request = HttpRequest {
-        line,
-        headers,
-        body: Vec::new(),
-    };
-    let length = request
-        .header("content-length")
-        .and_then(|text| text.parse().ok());
-    let length: usize = length.unwrap_or(0);
-    while body.len() < length {
-        if stream.read_buf(&mut body).await? == 0 {
-            return Err(io::ErrorKind::UnexpectedEof.into());
-        }
-    }
-    request.body = body;
-    Ok(request)
 }
 
 async fn write_answer(stream: &mut TcpStream, answer: Answer) -> io::Result<()> {

@@ -1,0 +1,133 @@
+//! Stands before a service of a model and keeps what it was asked, byte for byte.
+//!
+//! A double that keeps a journal of its own may keep only what it understood of a request.
+
+use std::io;
+use std::net::{SocketAddr, TcpListener};
+use std::sync::mpsc::{Receiver, Sender, channel};
+use std::thread::{self, JoinHandle};
+
+use serde_json::Value;
+use tokio::io::AsyncWriteExt;
+use tokio::net::TcpStream;
+use tokio::runtime::Builder;
+use tokio::sync::oneshot;
+use tokio::task::JoinSet;
+
+use crate::http_request::HttpRequest;
+
+/// Passes requests on to a service and its answers back, breaks included; stopped when it is dropped.
+#[derive(Debug)]
+pub struct Recorder {
+    address: SocketAddr,
+    incoming: Receiver<Recorded>,
+    seen: Vec<Recorded>,
+    stop: Option<oneshot::Sender<()>>,
+    thread: Option<JoinHandle<()>>,
+}
+
+/// A request that was passed on.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Recorded {
+    /// Where it went, without the address.
+    pub path: String,
+    /// Its body; null if that was no JSON.
+    pub body: Value,
+}
+
+impl Recorder {
+    /// Starts on a free port of this machine, in front of the service at that address.
+    ///
+    /// # Panics
+    /// If it cannot.
+    #[must_use]
+    pub fn start(service: &str) -> Self {
+        let listener = TcpListener::bind("127.0.0.1:0").expect("a port is free");
+        listener
+            .set_nonblocking(true)
+            .expect("a listener can be non-blocking");
+        let address = listener.local_addr().expect("a listener has an address");
+        let (sender, incoming) = channel();
+        let (stop, stopped) = oneshot::channel();
+        let service = service.to_owned();
+        let thread = thread::spawn(move || {
+            let runtime = Builder::new_current_thread().enable_all().build();
+            let runtime = runtime.expect("a runtime can be made");
+            runtime.block_on(async {
+                tokio::select! {
+                    () = serve(listener, service, sender) => {}
+                    _ = stopped => {}
+                }
+            });
+        });
+        Self {
+            address,
+            incoming,
+            seen: Vec::new(),
+            stop: Some(stop),
+            thread: Some(thread),
+        }
+    }
+
+    /// Where it listens, as `host:port`.
+    #[must_use]
+    pub fn address(&self) -> String {
+        self.address.to_string()
+    }
+
+    /// All requests that have come so far, oldest first.
+    pub fn requests(&mut self) -> &[Recorded] {
+        self.seen.extend(self.incoming.try_iter());
+        &self.seen
+    }
+}
+
+impl Drop for Recorder {
+    fn drop(&mut self) {
+        drop(self.stop.take());
+        if let Some(thread) = self.thread.take() {
+            let _ = thread.join();
+        }
+    }
+}
+
+/// Accepts connections for ever; dropped, it ends them all.
+async fn serve(listener: TcpListener, service: String, seen: Sender<Recorded>) {
+    let listener = tokio::net::TcpListener::from_std(listener).expect("the runtime has I/O");
+    let mut connections = JoinSet::new();
+    while let Ok((stream, _)) = listener.accept().await {
+        connections.spawn(pass_on(stream, service.clone(), seen.clone()));
+        while connections.try_join_next().is_some() {}
+    }
+}
+
+async fn pass_on(mut client: TcpStream, service: String, seen: Sender<Recorded>) {
+    let Ok(request) = HttpRequest::read(&mut client).await else {
+        return;
+    };
+    let path = request.line.split(' ').nth(1).unwrap_or_default();
+    let _ = seen.send(Recorded {
+        path: path.to_owned(),
+        body: serde_json::from_slice(&request.body).unwrap_or(Value::Null),
+    });
+    if answer(&mut client, &service, &request).await.is_err() {
+        // What broke on that side breaks on this one.
+        let _ = client.set_zero_linger();
+    }
+}
+
+/// Fetches the answer over a connection of its own, so that its end is the end of the answer.
+async fn answer(client: &mut TcpStream, service: &str, request: &HttpRequest) -> io::Result<()> {
+    let mut upstream = TcpStream::connect(service).await?;
+    let mut head = format!("{}\r\n", request.line);
+    for (name, value) in &request.headers {
+        if name != "connection" {
+            head.push_str(&format!("{name}: {value}\r\n"));
+        }
+    }
+    head.push_str("connection: close\r\n\r\n");
+    upstream.write_all(head.as_bytes()).await?;
+    upstream.write_all(&request.body).await?;
+    tokio::io::copy(&mut upstream, client).await?;
+    client.shutdown().await
+}
