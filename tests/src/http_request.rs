@@ -2,8 +2,7 @@
 
 use std::io;
 
-use tokio::io::AsyncReadExt;
-use tokio::net::TcpStream;
+use tokio::io::{AsyncRead, AsyncReadExt};
 
 /// A request as it came, with the names of its headers in lower case.
 #[derive(Debug)]
@@ -15,7 +14,7 @@ pub(crate) struct HttpRequest {
 
 impl HttpRequest {
     /// Reads one whole request; its body must have a `Content-Length`.
-    pub(crate) async fn read(stream: &mut TcpStream) -> io::Result<Self> {
+    pub(crate) async fn read(stream: &mut (impl AsyncRead + Unpin)) -> io::Result<Self> {
         let mut bytes = Vec::new();
         let head_end = loop {
             if let Some(end) = bytes.windows(4).position(|window| window == b"\r\n\r\n") {

@@ -8,7 +8,7 @@ use std::sync::mpsc::{Receiver, Sender, channel};
 use std::thread::{self, JoinHandle};
 
 use serde_json::Value;
-use tokio::io::AsyncWriteExt;
+use tokio::io::{AsyncRead, AsyncWrite, AsyncWriteExt};
 use tokio::net::TcpStream;
 use tokio::runtime::Builder;
 use tokio::sync::oneshot;
@@ -101,33 +101,45 @@ async fn serve(listener: TcpListener, service: String, seen: Sender<Recorded>) {
     }
 }
 
+/// Gives a connection of a client one to the service, and ends both when one of them ends.
 async fn pass_on(mut client: TcpStream, service: String, seen: Sender<Recorded>) {
-    let Ok(request) = HttpRequest::read(&mut client).await else {
-        return;
+    let passed = match TcpStream::connect(service).await {
+        Ok(mut service) => {
+            let (mut from_client, mut to_client) = client.split();
+            let (mut from_service, mut to_service) = service.split();
+            tokio::select! {
+                copied = tokio::io::copy(&mut from_service, &mut to_client) => copied.map(drop),
+                sent = pass_requests(&mut from_client, &mut to_service, &seen) => sent,
+            }
+        }
+        Err(error) => Err(error),
     };
-    let path = request.line.split(' ').nth(1).unwrap_or_default();
-    let _ = seen.send(Recorded {
-        path: path.to_owned(),
-        body: serde_json::from_slice(&request.body).unwrap_or(Value::Null),
-    });
-    if answer(&mut client, &service, &request).await.is_err() {
+    let _ = match passed {
+        Ok(()) => client.shutdown().await,
         // What broke on that side breaks on this one.
-        let _ = client.set_zero_linger();
-    }
+        Err(_) => client.set_zero_linger(),
+    };
 }
 
-/// Fetches the answer over a connection of its own, so that its end is the end of the answer.
-async fn answer(client: &mut TcpStream, service: &str, request: &HttpRequest) -> io::Result<()> {
-    let mut upstream = TcpStream::connect(service).await?;
-    let mut head = format!("{}\r\n", request.line);
-    for (name, value) in &request.headers {
-        if name != "connection" {
+/// Passes on one request after the other until the client has gone.
+async fn pass_requests(
+    client: &mut (impl AsyncRead + Unpin),
+    service: &mut (impl AsyncWrite + Unpin),
+    seen: &Sender<Recorded>,
+) -> io::Result<()> {
+    loop {
+        let request = HttpRequest::read(client).await?;
+        let path = request.line.split(' ').nth(1).unwrap_or_default();
+        let _ = seen.send(Recorded {
+            path: path.to_owned(),
+            body: serde_json::from_slice(&request.body).unwrap_or(Value::Null),
+        });
+        let mut head = format!("{}\r\n", request.line);
+        for (name, value) in &request.headers {
             head.push_str(&format!("{name}: {value}\r\n"));
         }
+        head.push_str("\r\n");
+        service.write_all(head.as_bytes()).await?;
+        service.write_all(&request.body).await?;
     }
-    head.push_str("connection: close\r\n\r\n");
-    upstream.write_all(head.as_bytes()).await?;
-    upstream.write_all(&request.body).await?;
-    tokio::io::copy(&mut upstream, client).await?;
-    client.shutdown().await
 }

@@ -155,10 +155,19 @@ impl Running {
     /// # Panics
     /// After the deadline, or when another process holds its output open after its end.
     #[track_caller]
-    pub fn finish(mut self) -> Outcome {
+    pub fn finish(self) -> Outcome {
+        self.finish_within(DEADLINE)
+    }
+
+    /// As [`Self::finish`], with a deadline of its own.
+    ///
+    /// # Panics
+    /// After that time, or when another process holds its output open after its end.
+    #[track_caller]
+    pub fn finish_within(mut self, limit: Duration) -> Outcome {
         let (line, child) = (&self.line, &mut self.child);
         let (taken, chunks) = (&mut self.taken, &self.chunks);
-        let status = wait::until(&format!("the end of {line}"), || {
+        let status = wait::within(limit, &format!("the end of {line}"), || {
             // A full pipe would keep it from ending.
             chunks.try_iter().for_each(|chunk| taken.add(chunk));
             match child.try_wait() {

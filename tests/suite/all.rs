@@ -21,5 +21,7 @@ mod first_request;
 mod first_run;
 mod full_disk;
 mod interrupt;
+mod litellm;
 mod load;
+mod small_model;
 mod support;

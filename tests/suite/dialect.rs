@@ -153,3 +153,10 @@ impl Dialect {
 pub(crate) fn variable(name: &str) -> OsString {
     env::var_os(name).unwrap_or_else(|| panic!("{name} is not set: run these tests by `tests/run`"))
 }
+
+/// The address of a service that only `tests/run --long` starts.
+#[track_caller]
+pub(crate) fn long_service(name: &str) -> String {
+    let value = env::var(name);
+    value.unwrap_or_else(|_| panic!("{name} is not set: this test belongs to `tests/run --long`"))
+}

@@ -39,7 +39,10 @@ fn one_tool_is_called_and_answered(dialect: Dialect) {
         "{outcome:?}"
     );
     assert!(outcome.stdout.contains("the work is done."), "{outcome:?}");
-    assert_eq!(results(&sandbox), ["# Paper plane\n\nFolds paper planes.\n"]);
+    assert_eq!(
+        results(&sandbox),
+        ["# Paper plane\n\nFolds paper planes.\n"]
+    );
     aimock.expect_valid_requests(2);
 }
 
@@ -55,12 +58,14 @@ fn two_tools_at_once_are_answered_each(dialect: Dialect) {
     aimock.expect_valid_requests(2);
 }
 
-/// The texts of all tool results of the only conversation.
+/// The texts of all tool results of the only conversation, sorted: they are logged as the tools end.
 #[track_caller]
 fn results(sandbox: &Sandbox) -> Vec<String> {
     let items = logged_items(&sandbox.conversations()[0]);
     let results = of_kind(&items, "tool_result");
-    results.iter().map(|result| result_text(result)).collect()
+    let mut texts: Vec<String> = results.iter().map(|result| result_text(result)).collect();
+    texts.sort();
+    texts
 }
 
 fn thoughts_go_back_to_the_service_unchanged(dialect: Dialect) {
@@ -71,7 +76,10 @@ fn thoughts_go_back_to_the_service_unchanged(dialect: Dialect) {
     let sandbox = aimock.sandbox_for(&service);
     let _ = sandbox.run(&["exec", "[think] please"]).expect_code(0);
     let items = logged_items(&sandbox.conversations()[0]);
-    let [reasoning] = of_kind(&items, "reasoning").try_into().unwrap();
+    // In Responses each answer has thoughts that are secret as a whole, too.
+    let mut thoughts = of_kind(&items, "reasoning");
+    thoughts.retain(|item| item["body"]["text"] != "");
+    let [reasoning] = thoughts.try_into().unwrap();
     assert_eq!(reasoning["body"]["text"], thought);
     aimock.expect_valid_requests(2);
     let [first, second] = aimock.requests() else {
@@ -84,19 +92,21 @@ fn thoughts_go_back_to_the_service_unchanged(dialect: Dialect) {
         }
         Dialect::Responses => {
             // Nothing is stored at the service, so it has to be asked for what it will want back.
-            assert_eq!(first.body["include"], json!(["reasoning.encrypted_content"]));
+            assert_eq!(
+                first.body["include"],
+                json!(["reasoning.encrypted_content"])
+            );
             let input = second.body["input"].as_array().unwrap();
             let kinds = input.iter().map(|item| item["type"].as_str());
             let place = kinds.clone().position(|kind| kind == Some("reasoning"));
             let call = kinds.clone().position(|kind| kind == Some("function_call"));
-            let item = &input[place.unwrap()];
             assert!(place < call, "{input:?}");
-            // aimock makes up what stands for the secret, from the id.
-            assert!(item["encrypted_content"].is_string(), "{item}");
+            assert_eq!(input[place.unwrap()], reasoning["body"]["opaque"]["data"]);
             assert_eq!(
-                item["summary"],
+                input[place.unwrap()]["summary"],
                 json!([{ "type": "summary_text", "text": thought }])
             );
+            assert!(input[place.unwrap()]["encrypted_content"].is_string());
         }
         Dialect::Messages => {
             let [message] = from_assistant(&second.body["messages"]).try_into().unwrap();
@@ -147,7 +157,7 @@ fn the_first_command_works_with_a_key_alone(dialect: Dialect, vendor: &str) {
     let prompt = "look around this folder and tell me what it is";
     let outcome = sandbox.run(&["exec", prompt]).expect_code(0);
     assert!(outcome.stdout.contains("the work is done."), "{outcome:?}");
-    assert_eq!(results(&sandbox), ["README.md\n", "# Paper plane\n"]);
+    assert_eq!(results(&sandbox), ["# Paper plane\n", "README.md\n"]);
     aimock.expect_valid_requests(2);
 }
 

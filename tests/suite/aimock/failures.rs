@@ -39,13 +39,14 @@ fn a_conversation_whose_answer_was_cut_goes_on(dialect: Dialect) {
     service.attempts = 1;
     let sandbox = aimock.sandbox_for(&service);
     let _ = sandbox.run(&["exec", "[cut] please"]).expect_code(1);
-    let on = sandbox.run(&["exec", "--last", "[two tools]"]).expect_code(0);
+    let on = sandbox
+        .run(&["exec", "--last", "[two tools]"])
+        .expect_code(0);
     assert!(on.stdout.contains("the work is done."), "{on:?}");
-    let _ = sandbox.run(&["exec", "--last", "[cut call]"]).expect_code(1);
     let on = sandbox.run(&["exec", "--last", "hello"]).expect_code(0);
     assert!(on.stdout.contains("Hello from the far side"), "{on:?}");
     assert_eq!(sandbox.conversations().len(), 1);
-    aimock.expect_valid_requests(5);
+    aimock.expect_valid_requests(4);
 }
 
 fn m_05_a_rate_limit_is_waited_out_and_told(dialect: Dialect) {
@@ -57,7 +58,7 @@ fn m_05_a_rate_limit_is_waited_out_and_told(dialect: Dialect) {
     let [notice] = of_kind(&items, "retry_notice").try_into().unwrap();
     assert_eq!(notice["body"]["attempt"], 1);
     let message = notice["body"]["message"].as_str().unwrap();
-    assert!(message.contains("Rate limit reached, once."), "{notice}");
+    assert!(message.contains("Rate limit reached, once"), "{notice}");
     // The service asked for one second; the configuration alone would have waited for one millisecond.
     let time = |value: &Value| -> Timestamp { value.as_str().unwrap().parse().unwrap() };
     let (told, next) = (time(&notice["ended_at"]), time(&notice["body"]["next_at"]));
@@ -83,7 +84,7 @@ fn an_overload_that_passes_is_told_and_gets_an_answer(dialect: Dialect) {
     let items = only_items(&sandbox);
     let [notice] = of_kind(&items, "retry_notice").try_into().unwrap();
     let message = notice["body"]["message"].as_str().unwrap();
-    assert!(message.contains("Overloaded, once."), "{notice}");
+    assert!(message.contains("Overloaded, once"), "{notice}");
     aimock.expect_valid_requests(2);
 }
 
@@ -94,7 +95,7 @@ fn an_overload_that_stays_fails_with_the_number_of_attempts(dialect: Dialect) {
     let outcome = sandbox
         .run(&["exec", &format!("[{status}]")])
         .expect_code(1)
-        .expect_stderr(&["Overloaded for ever."]);
+        .expect_stderr(&["Overloaded for ever"]);
     assert_eq!(outcome.stdout.trim(), "");
     let items = only_items(&sandbox);
     assert_eq!(attempts(&items), json!([[1, 2], 3]));
