@@ -52,7 +52,7 @@ impl Proxy {
             key: "test-key".to_owned(),
             model: model.to_owned(),
             provider: String::new(),
-            default_model: String::new(),
+            more_config: String::new(),
             attempts: 1,
         };
         dialect.use_service(&sandbox, &service);
