@@ -73,7 +73,7 @@ impl Proxy {
     }
 
     #[track_caller]
-    fn ask_unchecked(&mut self, prompt: &str) -> (Outcome, Vec<Value>) {
+    fn ask_unchecked(&self, prompt: &str) -> (Outcome, Vec<Value>) {
         let outcome = self.sandbox.run(&["exec", prompt]).expect_code(0);
         let [conversation] = self.sandbox.conversations().try_into().unwrap();
         (outcome, logged_items(&conversation))
