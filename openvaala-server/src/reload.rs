@@ -70,8 +70,7 @@ impl Reloader {
 
     async fn reload(&self) -> Result<ReloadResult, ServerError> {
         let config = self.source.load().await?;
-        let (assembled, definitions) =
-            assemble(config, &self.source.environment, &self.marker)?;
+        let (assembled, definitions) = assemble(config, &self.source.environment, &self.marker)?;
         let after_restart = match assembled.config.listen {
             Some(listen) if listen != self.address => {
                 vec![format!(

@@ -53,7 +53,7 @@ impl Aimock {
             key: "test-key".to_owned(),
             model: model.to_owned(),
             provider: format!("headers:\n  X-Test-Id: {}\n", self.test_id),
-            default_model: String::new(),
+            more_config: String::new(),
             attempts: 3,
         }
     }

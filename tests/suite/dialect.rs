@@ -35,8 +35,8 @@ pub(crate) struct Service {
     pub(crate) model: String,
     /// More lines of the provider file.
     pub(crate) provider: String,
-    /// More lines of `openvaala.yaml` below `default_model`.
-    pub(crate) default_model: String,
+    /// More lines of `openvaala.yaml`; those that begin with two spaces belong to `default_model`.
+    pub(crate) more_config: String,
     /// How many times it is asked.
     pub(crate) attempts: u32,
 }
@@ -105,7 +105,7 @@ impl Dialect {
         sandbox.write_config(&format!(
             "listen: 127.0.0.1:0\ndefault_model:\n  provider: fake\n  model: {model}\n{}\
              retry:\n  first_wait_ms: 1\n  attempts: {}\n",
-            service.default_model, service.attempts
+            service.more_config, service.attempts
         ));
     }
 

@@ -62,7 +62,8 @@ fn service(dialect: Dialect, address: String) -> Service {
         key: "none".to_owned(),
         model: "small".to_owned(),
         provider,
-        default_model: String::new(),
+        // It likes to call one tool for ever; then the next try is a better use of the time.
+        more_config: "step_limit: 8\n".to_owned(),
         attempts: 1,
     }
 }

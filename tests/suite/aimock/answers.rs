@@ -72,7 +72,7 @@ fn thoughts_go_back_to_the_service_unchanged(dialect: Dialect) {
     let thought = "The question is about the README. I read it before I answer.";
     let mut aimock = Aimock::start(dialect);
     let mut service = aimock.service();
-    service.default_model = "  effort: high\n".to_owned();
+    service.more_config = "  effort: high\n".to_owned();
     let sandbox = aimock.sandbox_for(&service);
     let _ = sandbox.run(&["exec", "[think] please"]).expect_code(0);
     let items = logged_items(&sandbox.conversations()[0]);
