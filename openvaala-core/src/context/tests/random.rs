@@ -9,7 +9,7 @@ use serde_json::value::RawValue;
 
 use super::{id, item, item_with_id, messages, opaque, said, thought, user};
 use crate::context::wording::NO_RESULT;
-use crate::model::Message;
+use crate::model::{Message, Messages};
 
 /// One item of a history, before it has a place.
 #[derive(Clone, Debug)]
@@ -171,7 +171,7 @@ fn history(events: &[Event]) -> Vec<Item> {
 }
 
 /// Whether a request can be made here: all calls are answered, and the model is to speak.
-fn is_boundary(messages: &[Message]) -> bool {
+fn is_boundary(messages: &Messages) -> bool {
     let is_made_up = |message: &Message| {
         let Message::ToolResults(answers) = message else {
             return false;
