@@ -1,3 +1,4 @@
+mod growing;
 mod history;
 mod prompt;
 mod random;

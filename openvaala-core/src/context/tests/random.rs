@@ -13,7 +13,7 @@ use crate::model::{Message, Messages};
 
 /// One item of a history, before it has a place.
 #[derive(Clone, Debug)]
-enum Event {
+pub(super) enum Event {
     User(String),
     Said(String),
     Thought(bool),
@@ -126,7 +126,7 @@ const BODIES: &[&str] = &[
 
 const ARGUMENTS: &[&str] = &["", "{}", "{\"x\":1}", "{\"x\":", "[]", "null", "}{", " {} "];
 
-fn event(with_raw: bool) -> impl Strategy<Value = Event> {
+pub(super) fn event(with_raw: bool) -> impl Strategy<Value = Event> {
     let call_id =
         || prop::sample::select(vec!["", "a", "b", "a_2", "call_3"]).prop_map(str::to_owned);
     let text = || prop::sample::select(vec!["", " ", "x", "yy"]).prop_map(str::to_owned);
@@ -163,7 +163,7 @@ fn event(with_raw: bool) -> impl Strategy<Value = Event> {
     ]
 }
 
-fn history(events: &[Event]) -> Vec<Item> {
+pub(super) fn history(events: &[Event]) -> Vec<Item> {
     (1..)
         .zip(events)
         .map(|(pos, event)| event.at(pos))
