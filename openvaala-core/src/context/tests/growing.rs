@@ -42,8 +42,12 @@ fn of_turn() -> impl Strategy<Value = (u128, bool)> {
 fn item_of_turn(pos: u64, (turn, is_message): (u128, bool)) -> Item {
     let turn = TurnId::from_uuid(Uuid::from_u128(turn));
     if is_message {
-        let content = vec![Content::text(["hi", " "][usize::from(pos % 5 == 0)])];
-        in_turn(pos, turn, &UserMessage::new(content, false))
+        let text = if pos.is_multiple_of(5) { " " } else { "hi" };
+        in_turn(
+            pos,
+            turn,
+            &UserMessage::new(vec![Content::text(text)], false),
+        )
     } else {
         let path = format!("/{pos}");
         in_turn(pos, turn, &Instructions::new(path, "be kind".to_owned(), 7))
