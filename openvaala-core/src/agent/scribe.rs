@@ -1,13 +1,16 @@
 //! Writes items: gives them ids, places and times, and keeps the history that requests are built from.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 
-use openvaala_protocol::id::{ItemId, SessionId, TurnId};
+use openvaala_protocol::conversation::ModelRef;
+use openvaala_protocol::id::{BlobId, ItemId, SessionId, TurnId};
 use openvaala_protocol::item::{Item, ItemBody, ItemHead, ItemKind, ToolCall, UserMessage};
 use openvaala_protocol::time::Timestamp;
 use uuid::Uuid;
 
+use crate::context::History;
 use crate::journal::Journal;
+use crate::model::Messages;
 use crate::session::Effect;
 
 /// The time of an event, and ids for what it brings about.
@@ -35,7 +38,7 @@ pub(crate) struct Place {
 pub(crate) struct Scribe {
     pub(crate) session: SessionId,
     pub(crate) journal: Journal<Effect>,
-    history: Vec<Item>,
+    history: History,
     last_pos: u64,
     call_ids: HashSet<String>,
     user_messages: HashSet<ItemId>,
@@ -43,14 +46,15 @@ pub(crate) struct Scribe {
 
 impl Scribe {
     /// Goes on after a history, oldest item first.
-    pub(crate) fn new(session: SessionId, mut history: Vec<Item>) -> Self {
-        history.sort_by_key(|item| item.head().pos);
-        let last_pos = history.last().map_or(0, |item| item.head().pos);
-        let calls = history
+    pub(crate) fn new(session: SessionId, history: Vec<Item>) -> Self {
+        let history = History::new(history);
+        let items = history.items();
+        let last_pos = items.last().map_or(0, |item| item.head().pos);
+        let calls = items
             .iter()
             .filter_map(|item| item.body::<ToolCall>()?.ok());
         let call_ids = calls.map(|call| call.call_id).collect();
-        let said = history
+        let said = items
             .iter()
             .filter(|item| item.head().kind == ItemKind::UserMessage);
         let user_messages = said.map(|item| item.head().id).collect();
@@ -66,7 +70,17 @@ impl Scribe {
 
     /// All items so far, by `pos`.
     pub(crate) fn history(&self) -> &[Item] {
-        &self.history
+        self.history.items()
+    }
+
+    /// The messages of a request to that model of that account; `blobs` has the large images in base64.
+    pub(crate) fn messages(
+        &mut self,
+        target: &ModelRef,
+        account: Option<&str>,
+        blobs: &HashMap<BlobId, String>,
+    ) -> Messages {
+        self.history.messages(target, account, blobs)
     }
 
     /// Whether an input of that id was taken before.
@@ -113,10 +127,7 @@ impl Scribe {
         match Item::new(head, body) {
             Ok(item) => {
                 self.journal.item(item.clone());
-                let after = self
-                    .history
-                    .partition_point(|old| old.head().pos < place.pos);
-                self.history.insert(after, item);
+                self.history.add(item);
             }
             // No body of the protocol crate fails to be written; a lost item must be heard of all the same.
             Err(error) => tracing::error!(%error, kind = %B::KIND, "an item could not be encoded"),

@@ -1,6 +1,8 @@
 //! What a model gets to read: the history of a session as messages, and the system prompt.
 
 mod assemble;
+mod builder;
+mod history;
 mod instructions;
 mod pairing;
 mod prompt;
@@ -9,6 +11,7 @@ mod tests;
 mod wording;
 
 pub use self::assemble::{AssembleOptions, assemble};
+pub(crate) use self::history::History;
 pub(crate) use self::instructions::read_instructions;
 pub use self::pairing::{PairingError, check_pairing};
 pub use self::prompt::{PromptInput, system_prompt};

@@ -5,71 +5,69 @@ use std::borrow::Cow;
 use std::collections::{HashMap, HashSet};
 
 use openvaala_protocol::id::ItemId;
-use openvaala_protocol::item::{Item, ToolCall, ToolResult};
+use openvaala_protocol::item::{ToolCall, ToolResult};
 use serde_json::value::RawValue;
 
 use super::wording::{BAD_ARGUMENTS, CUT_ARGUMENTS};
-use crate::model::{AssistantPart, Message};
+use crate::model::{AssistantPart, Message, Messages};
 
 /// The most characters that providers allow in the name of a tool.
 const NAME_CHARS: usize = 64;
 
-/// The first result of each call in a history.
+/// The calls of a history so far.
 #[derive(Debug, Default)]
-pub(super) struct Results(HashMap<ItemId, ToolResult>);
-
-impl Results {
-    /// Finds the results of calls; `items` are in order.
-    ///
-    /// A result belongs to the call before it whose item it names; or else to the last one before it with the
-    /// same call id and no result yet. Other results belong to nothing.
-    pub(super) fn find(items: &[&Item]) -> Self {
-        let mut results = HashMap::new();
-        let mut calls = HashSet::new();
-        let mut by_call_id = HashMap::<String, Vec<ItemId>>::new();
-        for item in items {
-            let id = item.head().id;
-            if let Some(Ok(call)) = item.body::<ToolCall>() {
-                if calls.insert(id) {
-                    by_call_id.entry(call.call_id).or_default().push(id);
-                }
-            } else if let Some(Ok(result)) = item.body::<ToolResult>() {
-                let same_id = by_call_id.get(&result.call_id).into_iter().flatten().rev();
-                let call = if calls.contains(&result.call) {
-                    Some(result.call)
-                } else {
-                    same_id.copied().find(|call| !results.contains_key(call))
-                };
-                if let Some(call) = call {
-                    results.entry(call).or_insert(result);
-                }
-            }
-        }
-        Self(results)
-    }
-
-    pub(super) fn take(&mut self, call: ItemId) -> Option<ToolResult> {
-        self.0.remove(&call)
-    }
+pub(super) struct Calls {
+    /// Where the answers of the calls stand that have no result yet; `None` for the others.
+    slots: HashMap<ItemId, Option<Slot>>,
+    by_call_id: HashMap<String, Vec<ItemId>>,
+    /// The ids that requests know them by.
+    ids: HashSet<String>,
 }
 
-/// Gives every call of a request an id of its own.
-#[derive(Debug, Default)]
-pub(super) struct CallIds(HashSet<String>);
+/// Where the answer of a call stands.
+#[derive(Debug)]
+pub(super) struct Slot {
+    /// The place of the message among all.
+    pub(super) message: usize,
+    /// Its place in that message.
+    pub(super) answer: usize,
+    /// What is to be said about the call before its result.
+    pub(super) remark: Option<&'static str>,
+}
 
-impl CallIds {
+impl Calls {
     /// The call's id if no call before it has the same, otherwise one made of its place in the session.
-    pub(super) fn unique(&mut self, id: String, pos: u64) -> String {
+    pub(super) fn unique_id(&mut self, id: &str, pos: u64) -> String {
         let mut unique = if id.is_empty() {
             format!("call_{pos}")
         } else {
-            id
+            id.to_owned()
         };
-        while self.0.contains(&unique) {
+        while self.ids.contains(&unique) {
             unique = format!("{unique}_{pos}");
         }
-        self.0.insert(unique.clone());
+        self.ids.insert(unique.clone());
         unique
+    }
+
+    /// Takes note of a call that waits for its result.
+    pub(super) fn open(&mut self, item: ItemId, call_id: String, slot: Slot) {
+        self.slots.insert(item, Some(slot));
+        self.by_call_id.entry(call_id).or_default().push(item);
+    }
+
+    /// Where a result goes; `None` if it belongs to no call, or to one that has a result.
+    ///
+    /// A result belongs to the call before it whose item it names; or else to the last one before it with the
+    /// same call id and no result yet.
+    pub(super) fn close(&mut self, result: &ToolResult) -> Option<Slot> {
+        if let Some(slot) = self.slots.get_mut(&result.call) {
+            return slot.take();
+        }
+        let same_id = self.by_call_id.get(&result.call_id)?.iter().rev();
+        let is_open = |item: &&ItemId| matches!(self.slots.get(item), Some(Some(_)));
+        let item = same_id.copied().find(|item| is_open(&item))?;
+        self.slots.get_mut(&item)?.take()
     }
 }
 
@@ -123,7 +121,7 @@ pub struct PairingError {
 ///
 /// # Errors
 /// The first problem that there is.
-pub fn check_pairing(messages: &[Message]) -> Result<(), PairingError> {
+pub fn check_pairing(messages: &Messages) -> Result<(), PairingError> {
     let mut known = HashSet::new();
     let mut open: Vec<&str> = Vec::new();
     for (index, message) in messages.iter().enumerate() {
@@ -172,7 +170,7 @@ pub fn check_pairing(messages: &[Message]) -> Result<(), PairingError> {
     })
 }
 
-fn is_assistant(messages: &[Message], index: usize) -> bool {
+fn is_assistant(messages: &Messages, index: usize) -> bool {
     matches!(messages.get(index), Some(Message::Assistant(_)))
 }
 

@@ -1,3 +1,4 @@
+mod growing;
 mod history;
 mod prompt;
 mod random;
@@ -16,7 +17,7 @@ use serde_json::value::to_raw_value;
 use uuid::Uuid;
 
 use super::{AssembleOptions, assemble, check_pairing};
-use crate::model::{AssistantPart, Message, ToolAnswer};
+use crate::model::{AssistantPart, Message, Messages, ToolAnswer};
 
 /// The id of the item at that place, unless a test gives it another.
 fn id(pos: u64) -> ItemId {
@@ -78,7 +79,7 @@ fn target() -> ModelRef {
     }
 }
 
-fn messages(items: &[Item]) -> Vec<Message> {
+fn messages(items: &[Item]) -> Messages {
     messages_with(items, &HashMap::new(), None)
 }
 
@@ -86,7 +87,7 @@ fn messages_with(
     items: &[Item],
     blobs: &HashMap<BlobId, String>,
     account: Option<&str>,
-) -> Vec<Message> {
+) -> Messages {
     let target = target();
     let mut options = AssembleOptions::new(items, &target, blobs);
     options.account = account;
@@ -96,7 +97,7 @@ fn messages_with(
 }
 
 /// The messages as a text that is easy to compare, a message a line.
-fn shown(messages: &[Message]) -> String {
+fn shown(messages: &Messages) -> String {
     let lines = messages.iter().map(|message| match message {
         Message::User(content) => format!("user: {}", content_shown(content)),
         Message::Assistant(parts) => {

@@ -1,8 +1,10 @@
 //! Model providers: who answers, and the shape of question and answer.
 
+mod messages;
 mod provider;
 mod request;
 
+pub use self::messages::Messages;
 pub use self::provider::{
     ModelError, ModelErrorKind, ModelEvent, ModelProvider, PartKind, StopReason,
 };

@@ -6,6 +6,8 @@ use openvaala_protocol::item::Opaque;
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
+use super::messages::Messages;
+
 /// One question to a model: everything that it shall know.
 ///
 /// The request of a later step begins with the very bytes of the one before, so that providers can cache it.
@@ -19,7 +21,7 @@ pub struct ModelRequest {
     /// The system prompt.
     pub instructions: String,
     /// What was said and done so far, oldest first; calls and results are paired.
-    pub messages: Vec<Message>,
+    pub messages: Messages,
     /// The tools that it may ask for, sorted by name.
     pub tools: Vec<ToolSpec>,
     /// JSON Schema that the final answer shall follow; `None` for free text.

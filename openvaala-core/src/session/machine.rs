@@ -1,13 +1,13 @@
 //! The session as a pure machine: which turn runs, which input is next, what is written before what happens.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 use std::time::Duration;
 
 use openvaala_executor::tool::Toolbox;
 use openvaala_protocol::conversation::{ModelRef, TurnStatus, WorkLocation};
 use openvaala_protocol::event::Live;
-use openvaala_protocol::id::TurnId;
+use openvaala_protocol::id::{BlobId, TurnId};
 use openvaala_protocol::item::{Instructions, Interruption, InterruptionCause, Item, UserMessage};
 use openvaala_protocol::rpc::params::session::SendMode;
 use openvaala_protocol::usage::Usage;
@@ -17,7 +17,7 @@ use crate::agent::{Agent, AgentEvent, Alarm, Ending, Limits, RunningCall, Scribe
 use crate::conversation::Input;
 use crate::dao::record::{QueuedInput, SessionState, State, TurnState};
 use crate::journal::Commit;
-use crate::model::OutputSchema;
+use crate::model::{Messages, OutputSchema};
 
 /// Names a request that waits for a reply; made by the shell.
 pub(crate) type ReplyId = u64;
@@ -179,6 +179,15 @@ impl SessionMachine {
     /// All items, by `pos`.
     pub(crate) fn history(&self) -> &[Item] {
         self.scribe.history()
+    }
+
+    /// The messages of the next request; `blobs` has the large images in base64.
+    pub(crate) fn messages(
+        &mut self,
+        account: Option<&str>,
+        blobs: &HashMap<BlobId, String>,
+    ) -> Messages {
+        self.scribe.messages(&self.state.model, account, blobs)
     }
 
     pub(crate) fn is_queue_empty(&self) -> bool {

@@ -22,7 +22,6 @@ use super::machine::{Effect, Event, Refusal, ReplyId, SessionMachine, SessionSet
 use super::prepare::{Prepared, prepare};
 use super::tools::{run_tool, store_image};
 use crate::agent::{AgentEvent, Alarm, Failure, RunningCall, Tick, ToolOutcome};
-use crate::context::{AssembleOptions, assemble};
 use crate::conversation::{FeedSender, Input, Sent, Upward};
 use crate::dao::mutation::{Writer, Written};
 use crate::dao::query;
@@ -540,12 +539,9 @@ impl SessionLoop {
             return;
         };
         let model = self.machine.model().clone();
-        let messages = assemble(AssembleOptions {
-            items: self.machine.history(),
-            target: &model,
-            account: prepared.account.as_deref(),
-            blobs: &self.images,
-        });
+        let messages = self
+            .machine
+            .messages(prepared.account.as_deref(), &self.images);
         let question = ModelRequest {
             model: model.model.clone(),
             effort: model.effort.clone(),

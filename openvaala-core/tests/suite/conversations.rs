@@ -1,6 +1,6 @@
 //! Turns, tools, queue and steering.
 
-use openvaala_core::model::Message;
+use openvaala_core::model::{Message, Messages};
 use openvaala_core::protocol::content::{Content, joined_text};
 use openvaala_core::protocol::conversation::{ConversationStatus, TurnFailureKind, TurnStatus};
 use openvaala_core::protocol::item::{ItemKind, ToolResult, ToolResultStatus};
@@ -70,7 +70,7 @@ async fn u_019_the_next_request_begins_with_the_one_before() {
         requests.recv().await.unwrap(),
     );
     assert_eq!(first.instructions, second.instructions);
-    let text = |messages: &[Message]| {
+    let text = |messages: &Messages| {
         messages
             .iter()
             .map(|m| format!("{m:?}"))

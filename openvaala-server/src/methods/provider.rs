@@ -66,7 +66,9 @@ pub(crate) async fn test(context: &Context, params: TestParams) -> Result<TestRe
 async fn ask(provider: &dyn ModelProvider, model: String) -> Result<String, ModelError> {
     let mut request = ModelRequest::default();
     request.model = model;
-    request.messages = vec![Message::User(vec![Content::text("Say OK")])];
+    request
+        .messages
+        .push(Message::User(vec![Content::text("Say OK")]));
     let mut events = provider.stream(request).await?;
     let mut text = String::new();
     while let Some(event) = events.next().await {

@@ -9,11 +9,11 @@ use serde_json::value::RawValue;
 
 use super::{id, item, item_with_id, messages, opaque, said, thought, user};
 use crate::context::wording::NO_RESULT;
-use crate::model::Message;
+use crate::model::{Message, Messages};
 
 /// One item of a history, before it has a place.
 #[derive(Clone, Debug)]
-enum Event {
+pub(super) enum Event {
     User(String),
     Said(String),
     Thought(bool),
@@ -126,7 +126,7 @@ const BODIES: &[&str] = &[
 
 const ARGUMENTS: &[&str] = &["", "{}", "{\"x\":1}", "{\"x\":", "[]", "null", "}{", " {} "];
 
-fn event(with_raw: bool) -> impl Strategy<Value = Event> {
+pub(super) fn event(with_raw: bool) -> impl Strategy<Value = Event> {
     let call_id =
         || prop::sample::select(vec!["", "a", "b", "a_2", "call_3"]).prop_map(str::to_owned);
     let text = || prop::sample::select(vec!["", " ", "x", "yy"]).prop_map(str::to_owned);
@@ -163,7 +163,7 @@ fn event(with_raw: bool) -> impl Strategy<Value = Event> {
     ]
 }
 
-fn history(events: &[Event]) -> Vec<Item> {
+pub(super) fn history(events: &[Event]) -> Vec<Item> {
     (1..)
         .zip(events)
         .map(|(pos, event)| event.at(pos))
@@ -171,7 +171,7 @@ fn history(events: &[Event]) -> Vec<Item> {
 }
 
 /// Whether a request can be made here: all calls are answered, and the model is to speak.
-fn is_boundary(messages: &[Message]) -> bool {
+fn is_boundary(messages: &Messages) -> bool {
     let is_made_up = |message: &Message| {
         let Message::ToolResults(answers) = message else {
             return false;

@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
 use super::tool_id::tool_id;
-use crate::model::{AssistantPart, Message, ModelError, ModelErrorKind, ToolAnswer};
+use crate::model::{AssistantPart, Message, Messages, ModelError, ModelErrorKind, ToolAnswer};
 
 /// What stands in the place of an image whose bytes are not there.
 const NO_IMAGE: &str = "[an image that is not available any more]";
@@ -139,7 +139,7 @@ impl WireMessage<'_> {
 ///
 /// # Errors
 /// [`ModelErrorKind::BadRequest`] if the arguments of a call are no JSON object.
-pub(super) fn messages(messages: &[Message]) -> Result<Vec<WireMessage<'_>>, ModelError> {
+pub(super) fn messages(messages: &Messages) -> Result<Vec<WireMessage<'_>>, ModelError> {
     let mut wire = Vec::new();
     for message in messages {
         match message {

@@ -14,8 +14,8 @@ use serde_json::{Map, Value, json};
 
 use self::listing::Listing;
 use crate::model::{
-    AssistantPart, Message, ModelError, ModelEvent, ModelProvider, ModelRequest, PartKind,
-    StopReason, ToolAnswer,
+    AssistantPart, Message, Messages, ModelError, ModelEvent, ModelProvider, ModelRequest,
+    PartKind, StopReason, ToolAnswer,
 };
 
 /// How many lines of a file the script reads.
@@ -113,13 +113,12 @@ impl Done<'_> {
     }
 }
 
-fn done_since_last_user_message(messages: &[Message]) -> Vec<Done<'_>> {
+fn done_since_last_user_message(messages: &Messages) -> Vec<Done<'_>> {
     let last_user = messages
         .iter()
         .rposition(|message| matches!(message, Message::User(_)));
-    let recent = messages
-        .get(last_user.map_or(0, |place| place + 1)..)
-        .unwrap_or_default();
+    let before = last_user.map_or(0, |place| place + 1);
+    let recent: Vec<&Message> = messages.iter().skip(before).collect();
     let arguments_of = |wanted: &str| {
         recent.iter().find_map(|message| match message {
             Message::Assistant(parts) => parts.iter().find_map(|part| match part {

@@ -7,7 +7,9 @@ use async_trait::async_trait;
 use futures::StreamExt;
 use futures::stream::{self, BoxStream};
 use openvaala_core::ModelProvider;
-use openvaala_core::model::{Message, ModelError, ModelEvent, ModelRequest, PartKind, StopReason};
+use openvaala_core::model::{
+    Message, Messages, ModelError, ModelEvent, ModelRequest, PartKind, StopReason,
+};
 use openvaala_core::protocol::content::joined_text;
 use openvaala_core::protocol::usage::Usage;
 use tokio::sync::mpsc;
@@ -64,7 +66,7 @@ impl ModelProvider for Script {
 }
 
 /// Steps done since the user last said something, and steps that were asked for.
-fn progress(messages: &[Message]) -> (usize, usize) {
+fn progress(messages: &Messages) -> (usize, usize) {
     let mut done = 0;
     for message in messages.iter().rev() {
         match message {

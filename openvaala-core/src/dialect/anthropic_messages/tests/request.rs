@@ -20,7 +20,7 @@ const MARK: &str = ",\"cache_control\":{\"type\":\"ephemeral\"}";
 fn request(messages: Vec<Message>) -> ModelRequest {
     ModelRequest {
         model: "claude".to_owned(),
-        messages,
+        messages: messages.into(),
         ..ModelRequest::default()
     }
 }

@@ -29,7 +29,7 @@ fn question() -> ModelRequest {
     let messages = vec![Message::User(vec![Content::text("hi")])];
     ModelRequest {
         model: "claude".to_owned(),
-        messages,
+        messages: messages.into(),
         ..ModelRequest::default()
     }
 }

@@ -15,7 +15,7 @@ use crate::model::{AssistantPart, Message, ModelRequest, ToolAnswer};
 fn request(messages: Vec<Message>) -> ModelRequest {
     ModelRequest {
         model: "gpt".to_owned(),
-        messages,
+        messages: messages.into(),
         ..ModelRequest::default()
     }
 }

@@ -24,7 +24,7 @@ fn question() -> ModelRequest {
     let messages = vec![Message::User(vec![Content::text("hi")])];
     ModelRequest {
         model: "gpt".to_owned(),
-        messages,
+        messages: messages.into(),
         ..ModelRequest::default()
     }
 }

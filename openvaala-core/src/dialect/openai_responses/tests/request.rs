@@ -18,7 +18,7 @@ const THOUGHT: &str = r#"{"type":"reasoning", "id":"rs_1","summary":[],"n":12345
 fn request(messages: Vec<Message>) -> ModelRequest {
     ModelRequest {
         model: "gpt".to_owned(),
-        messages,
+        messages: messages.into(),
         ..ModelRequest::default()
     }
 }
