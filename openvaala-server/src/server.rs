@@ -4,6 +4,7 @@ use std::fs;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::time::Duration;
 
 use openvaala_core::environment::{Clock, SystemClock};
 use openvaala_core::storage::Error as StorageError;
@@ -12,6 +13,7 @@ use openvaala_protocol::PROTOCOL_VERSION;
 use openvaala_protocol::handshake::Token;
 use tokio::net::TcpListener;
 use tokio::sync::{mpsc, watch};
+use tokio::time::timeout;
 use tokio_util::task::AbortOnDropHandle;
 
 use crate::VERSION;
@@ -27,6 +29,9 @@ use crate::process::leftovers::Marker;
 use crate::process::signals::Signals;
 use crate::reload::{Reloader, Source};
 use crate::run::{Parts, ServerLoop};
+
+/// How long the end of what an earlier server has left is waited for.
+const SWEEP_LIMIT: Duration = Duration::from_secs(2);
 
 /// What a server needs to know.
 #[derive(Clone, Debug)]
@@ -95,7 +100,7 @@ pub struct Server {
     server: ServerLoop,
     reloader: AbortOnDropHandle<()>,
     /// Ends what a server before this one has left running.
-    _sweep: AbortOnDropHandle<()>,
+    sweep: AbortOnDropHandle<()>,
 }
 
 impl std::fmt::Debug for Server {
@@ -211,7 +216,7 @@ impl Server {
             commands,
             server,
             reloader,
-            _sweep: sweep,
+            sweep,
         })
     }
 
@@ -239,9 +244,14 @@ impl Server {
     /// ten seconds, or one after a second signal.
     pub async fn run_until_stopped(self) {
         let Self {
-            server, reloader, ..
+            server,
+            reloader,
+            sweep,
+            ..
         } = self;
         server.run().await;
+        // What ignores a request to end is killed a moment later, and nobody would do it after this server.
+        let _ = timeout(SWEEP_LIMIT, sweep).await;
         reloader.abort();
         // It holds the runtime, and with it the lock of the data directory.
         let _ = reloader.await;

@@ -109,6 +109,25 @@ async fn nothing_is_left_after_servers_were_killed_stopped_and_started_again() {
     let _ = ended.unwrap().expect_code(0);
 }
 
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_server_that_ends_at_once_still_ends_what_the_one_before_has_left() {
+    let model = FakeModel::start(runs_what_is_said);
+    let sandbox = Sandbox::new();
+    sandbox.use_model(&model.base_url());
+    let server = sandbox.serve();
+    let mut watcher = Watcher::connect(&server.discovery).await;
+    let conversation = watcher.create(&sandbox.project()).await;
+    let _ = watcher
+        .ask(conversation, "trap '' TERM; sleep 1000 & wait")
+        .await;
+    server.kill();
+    assert!(!left(&sandbox).is_empty());
+    let server = sandbox.serve();
+    let ended = tokio::task::spawn_blocking(|| server.terminate()).await;
+    let _ = ended.unwrap().expect_code(0);
+    assert_eq!(left(&sandbox), Vec::<String>::new());
+}
+
 /// The most memory that a process has had, in KiB.
 fn peak(pid: u32) -> u64 {
     let status = fs::read_to_string(format!("/proc/{pid}/status")).unwrap();
