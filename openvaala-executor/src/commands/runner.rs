@@ -155,6 +155,11 @@ impl Runner {
     async fn run(mut self) {
         while self.process.is_some() {
             let wake = self.wake();
+            // A timer that is due at once would still wait for the next tick of the clock, a millisecond or two.
+            if wake.is_some_and(|at| at <= Instant::now()) {
+                self.on_time();
+                continue;
+            }
             select! {
                 biased;
                 ask = self.mailbox.recv() => match ask {
