@@ -20,3 +20,5 @@ pub mod sse;
 #[cfg(test)]
 #[cfg(feature = "http")]
 pub(crate) mod test_answer;
+#[cfg(feature = "http")]
+mod wire;

@@ -2,9 +2,12 @@
 
 use std::fs;
 
+use futures::StreamExt;
+use openvaala_protocol::content::Content;
+
 use super::http::AnswerReader;
 use super::sse::SseReader;
-use crate::model::{ModelError, ModelEvent, PartKind};
+use crate::model::{Message, ModelError, ModelEvent, ModelProvider, ModelRequest, PartKind};
 
 /// What an answer comes to: its events up to its end or its error.
 pub(crate) type Answer = (Vec<ModelEvent>, Option<ModelError>);
@@ -64,6 +67,33 @@ pub(crate) fn read_pieces<'a, R: AnswerReader>(
         },
         Err(error) => (all, Some(error)),
     }
+}
+
+/// A request that says hi to that model.
+pub(crate) fn question(model: &str) -> ModelRequest {
+    let messages = vec![Message::User(vec![Content::text("hi")])];
+    ModelRequest {
+        model: model.to_owned(),
+        messages: messages.into(),
+        ..ModelRequest::default()
+    }
+}
+
+/// Asks a provider and takes its answer to the end; nothing may come after an error.
+pub(crate) async fn ask(provider: &impl ModelProvider, question: ModelRequest) -> Answer {
+    let mut stream = match provider.stream(question).await {
+        Ok(stream) => stream,
+        Err(error) => return (vec![], Some(error)),
+    };
+    let (mut events, mut error) = (vec![], None);
+    while let Some(event) = stream.next().await {
+        assert!(error.is_none(), "{event:?} after an error");
+        match event {
+            Ok(event) => events.push(event),
+            Err(failure) => error = Some(failure),
+        }
+    }
+    (events, error)
 }
 
 /// The answer as a text that is easy to compare; neighbouring deltas of a part are joined with `|`.

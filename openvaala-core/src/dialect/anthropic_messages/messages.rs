@@ -11,10 +11,9 @@ use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
 use super::tool_id::tool_id;
+use crate::dialect::wire::NO_IMAGE;
 use crate::model::{AssistantPart, Message, Messages, ModelError, ModelErrorKind, ToolAnswer};
 
-/// What stands in the place of an image whose bytes are not there.
-const NO_IMAGE: &str = "[an image that is not available any more]";
 /// What stands in the place of an image of another kind.
 const WRONG_IMAGE: &str = "[an image of a kind that the model cannot see]";
 /// What the user says if the model is the first to speak.

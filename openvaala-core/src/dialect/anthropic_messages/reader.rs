@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use super::block::OpenBlock;
 use super::event::{BlockDelta, BlockStart, Delta, Event, Tally};
-use crate::dialect::http::{AnswerReader, Redactor, stream_failure};
+use crate::dialect::http::{AnswerReader, Redactor, cut_off, senseless, stream_failure};
 use crate::dialect::sse::SseEvent;
 use crate::model::{ModelError, ModelErrorKind, ModelEvent, StopReason};
 
@@ -130,7 +130,7 @@ impl EventReader {
 
     fn stop_reason(&self) -> Result<StopReason, ModelError> {
         if !self.done {
-            return Err(self.cut_off());
+            return Err(cut_off(&self.place));
         }
         let reason = match self.stop_reason.as_deref() {
             Some("max_tokens" | "model_context_window_exceeded") => StopReason::Length,
@@ -139,7 +139,7 @@ impl EventReader {
             Some(_) => StopReason::Done,
             // Some servers never give a reason, but an explicit end is an end.
             None if self.next_part > 0 => StopReason::Done,
-            None => return Err(self.cut_off()),
+            None => return Err(cut_off(&self.place)),
         };
         Ok(match reason {
             // Routers report a normal end although the model behind them ran into its limit.
@@ -151,11 +151,6 @@ impl EventReader {
     fn bad(&self, what: &str) -> ModelError {
         let message = format!("the answer of {} {what}", self.place);
         ModelError::new(ModelErrorKind::BadAnswer, message)
-    }
-
-    fn cut_off(&self) -> ModelError {
-        let message = format!("{} cut off its answer in the middle", self.place);
-        ModelError::new(ModelErrorKind::Connection, message)
     }
 }
 
@@ -175,23 +170,13 @@ impl AnswerReader for EventReader {
         if self.done || data.is_empty() || data == OTHER_END {
             return Ok(events);
         }
-        let read = Event::read(event).map_err(|error| {
-            let message = format!("{} sends an event that makes no sense", self.place);
-            ModelError::new(ModelErrorKind::BadAnswer, message).with_source(error)
-        })?;
+        let read = Event::read(event).map_err(|error| senseless(&self.place).with_source(error))?;
         self.take(read, &mut events)?;
         Ok(events)
     }
 
-    /// Takes in what stood at the end of the stream without a blank line after it.
-    ///
-    /// # Errors
-    /// As [`push`](Self::push); data that is no event counts as cut off.
-    fn push_last(&mut self, event: &SseEvent) -> Result<Vec<ModelEvent>, ModelError> {
-        self.push(event).map_err(|error| match error.kind {
-            ModelErrorKind::BadAnswer => self.cut_off(),
-            _ => error,
-        })
+    fn place(&self) -> &str {
+        &self.place
     }
 
     /// Ends the answer: nothing more comes.

@@ -11,6 +11,7 @@ use serde::Serialize;
 use serde_json::value::RawValue;
 
 use super::messages::{CacheControl, WireMessage, messages};
+use crate::dialect::wire::encode;
 use crate::model::{ModelError, ModelErrorKind, ModelRequest, OutputSchema};
 
 /// The smallest budget of thinking tokens that the API takes.
@@ -37,10 +38,7 @@ pub(super) fn body(request: &ModelRequest, max_tokens: u32) -> Result<Vec<u8>, M
         system: System::new(&request.instructions),
         messages,
     };
-    serde_json::to_vec(&body).map_err(|error| {
-        let message = "the request cannot be written as JSON";
-        ModelError::new(ModelErrorKind::BadRequest, message).with_source(error)
-    })
+    encode(&body)
 }
 
 #[derive(Serialize)]

@@ -17,7 +17,7 @@ mod verifier;
 use std::fmt;
 use std::time::Duration;
 
-pub(crate) use self::answer::{AnswerReader, answer};
+pub(crate) use self::answer::{AnswerReader, answer, cut_off, senseless};
 pub use self::client::{ClientOptions, client, default_client};
 pub(crate) use self::endpoint::{Auth, Endpoint};
 pub(crate) use self::failure::stream_failure;

@@ -5,7 +5,7 @@ use serde_json::value::{RawValue, to_raw_value};
 
 use super::chunk::{Choice, Chunk, Voice};
 use super::tool_calls::ToolCalls;
-use crate::dialect::http::{AnswerReader, Redactor, stream_failure};
+use crate::dialect::http::{AnswerReader, Redactor, cut_off, senseless, stream_failure};
 use crate::dialect::sse::SseEvent;
 use crate::model::{ModelError, ModelErrorKind, ModelEvent, PartKind, StopReason};
 
@@ -124,7 +124,7 @@ impl ChunkReader {
             Some(_) => StopReason::Done,
             // Some servers never give a reason, but an explicit end is an end.
             None if self.done && (self.next_part > 0 || !self.calls.is_empty()) => StopReason::Done,
-            None => return Err(self.cut_off()),
+            None => return Err(cut_off(&self.place)),
         };
         Ok(match reason {
             StopReason::Done if self.refused => StopReason::Refused,
@@ -132,11 +132,6 @@ impl ChunkReader {
             StopReason::Done if self.calls.is_cut() => StopReason::Length,
             reason => reason,
         })
-    }
-
-    fn cut_off(&self) -> ModelError {
-        let message = format!("{} cut off its answer in the middle", self.place);
-        ModelError::new(ModelErrorKind::Connection, message)
     }
 }
 
@@ -160,16 +155,12 @@ impl AnswerReader for ChunkReader {
             self.done = true;
             return Ok(events);
         }
-        let senseless = || {
-            let message = format!("{} sends an event that makes no sense", self.place);
-            ModelError::new(ModelErrorKind::BadAnswer, message)
-        };
         // serde would read a list as a chunk, too.
         if !data.starts_with('{') {
-            return Err(senseless());
+            return Err(senseless(&self.place));
         }
-        let chunk: Chunk<'_> =
-            serde_json::from_str(data).map_err(|error| senseless().with_source(error))?;
+        let chunk: Chunk<'_> = serde_json::from_str(data)
+            .map_err(|error| senseless(&self.place).with_source(error))?;
         if chunk.error.is_some() {
             let whole = serde_json::from_str(data).unwrap_or_default();
             return Err(stream_failure(&self.place, &self.redactor, &whole));
@@ -187,15 +178,8 @@ impl AnswerReader for ChunkReader {
         Ok(events)
     }
 
-    /// Takes in what stood at the end of the stream without a blank line after it.
-    ///
-    /// # Errors
-    /// As [`push`](Self::push); data that is no chunk counts as cut off.
-    fn push_last(&mut self, event: &SseEvent) -> Result<Vec<ModelEvent>, ModelError> {
-        self.push(event).map_err(|error| match error.kind {
-            ModelErrorKind::BadAnswer => self.cut_off(),
-            _ => error,
-        })
+    fn place(&self) -> &str {
+        &self.place
     }
 
     /// Ends the answer: nothing more comes.

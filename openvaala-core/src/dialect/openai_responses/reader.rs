@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use super::event::{EndEvent, EventHead, ItemEvent, Response, Text, TextEvent};
 use super::items::Items;
 use super::output::{OutputItem, Voice};
-use crate::dialect::http::{AnswerReader, Redactor, stream_failure};
+use crate::dialect::http::{AnswerReader, Redactor, cut_off, senseless, stream_failure};
 use crate::dialect::sse::SseEvent;
 use crate::model::{ModelError, ModelErrorKind, ModelEvent, StopReason};
 
@@ -107,8 +107,8 @@ impl ResponseReader {
         event: &ItemEvent<'_>,
         events: &mut Vec<ModelEvent>,
     ) -> Result<(), ModelError> {
-        let read =
-            OutputItem::read(event.item).map_err(|error| self.senseless().with_source(error))?;
+        let read = OutputItem::read(event.item)
+            .map_err(|error| senseless(&self.place).with_source(error))?;
         let Some((kind, item)) = read else {
             return Ok(());
         };
@@ -122,8 +122,8 @@ impl ResponseReader {
         event: &ItemEvent<'_>,
         events: &mut Vec<ModelEvent>,
     ) -> Result<(), ModelError> {
-        let read =
-            OutputItem::read(event.item).map_err(|error| self.senseless().with_source(error))?;
+        let read = OutputItem::read(event.item)
+            .map_err(|error| senseless(&self.place).with_source(error))?;
         let Some((kind, item)) = read else {
             return Ok(());
         };
@@ -166,12 +166,12 @@ impl ResponseReader {
             // Proxies report a normal end although the model behind them ran into its limit.
             Some(StopReason::Done) if self.items.has_cut_call() => StopReason::Length,
             Some(reason) => reason,
-            None => return Err(self.cut_off()),
+            None => return Err(cut_off(&self.place)),
         })
     }
 
     fn read<'a, T: Deserialize<'a>>(&self, data: &'a str) -> Result<T, ModelError> {
-        serde_json::from_str(data).map_err(|error| self.senseless().with_source(error))
+        serde_json::from_str(data).map_err(|error| senseless(&self.place).with_source(error))
     }
 
     fn response_failure(&self, data: &str) -> Result<ModelError, ModelError> {
@@ -193,16 +193,6 @@ impl ResponseReader {
     fn too_much(&self, what: &str) -> ModelError {
         let message = format!("the answer of {} has {what}", self.place);
         ModelError::new(ModelErrorKind::BadAnswer, message)
-    }
-
-    fn senseless(&self) -> ModelError {
-        let message = format!("{} sends an event that makes no sense", self.place);
-        ModelError::new(ModelErrorKind::BadAnswer, message)
-    }
-
-    fn cut_off(&self) -> ModelError {
-        let message = format!("{} cut off its answer in the middle", self.place);
-        ModelError::new(ModelErrorKind::Connection, message)
     }
 }
 
@@ -234,7 +224,7 @@ impl AnswerReader for ResponseReader {
         }
         // serde would read a list as an event, too.
         if !data.starts_with('{') {
-            return Err(self.senseless());
+            return Err(senseless(&self.place));
         }
         let head: EventHead<'_> = self.read(data)?;
         // The name of the event stands in its data; the line above is for servers that forget it there.
@@ -247,15 +237,8 @@ impl AnswerReader for ResponseReader {
         Ok(events)
     }
 
-    /// Takes in what stood at the end of the stream without a blank line after it.
-    ///
-    /// # Errors
-    /// As [`push`](Self::push); data that is no event counts as cut off.
-    fn push_last(&mut self, event: &SseEvent) -> Result<Vec<ModelEvent>, ModelError> {
-        self.push(event).map_err(|error| match error.kind {
-            ModelErrorKind::BadAnswer => self.cut_off(),
-            _ => error,
-        })
+    fn place(&self) -> &str {
+        &self.place
     }
 
     /// Ends the answer: nothing more comes.

@@ -11,10 +11,8 @@ use openvaala_protocol::item::Opaque;
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
-use crate::model::{AssistantPart, Message, ModelError, ModelErrorKind, ModelRequest, ToolAnswer};
-
-/// What stands in the place of an image whose bytes are not there.
-const NO_IMAGE: &str = "[an image that is not available any more]";
+use crate::dialect::wire::{NO_IMAGE, data_url, encode};
+use crate::model::{AssistantPart, Message, ModelError, ModelRequest, ToolAnswer};
 
 /// The request as JSON.
 pub(super) fn body(request: &ModelRequest) -> Result<Vec<u8>, ModelError> {
@@ -34,10 +32,7 @@ pub(super) fn body(request: &ModelRequest) -> Result<Vec<u8>, ModelError> {
         stream: true,
         input: input(request),
     };
-    serde_json::to_vec(&body).map_err(|error| {
-        let message = "the request cannot be written as JSON";
-        ModelError::new(ModelErrorKind::BadRequest, message).with_source(error)
-    })
+    encode(&body)
 }
 
 #[derive(Serialize)]
@@ -193,7 +188,7 @@ fn piece(content: &Content) -> Piece<'_> {
             media_type,
             data: ImageData::Base64(base64),
         } => Piece::InputImage {
-            image_url: format!("data:{media_type};base64,{base64}"),
+            image_url: data_url(media_type, base64),
             detail: "auto",
         },
         _ => Piece::InputText { text: NO_IMAGE },

@@ -3,15 +3,14 @@
 use std::time::Duration;
 
 use futures::StreamExt;
-use openvaala_protocol::content::Content;
 use pretty_assertions::assert_eq;
 use serde_json::Value;
 
 use crate::dialect::anthropic_messages::{AnthropicMessages, AnthropicMessagesOptions};
 use crate::dialect::http::test_server::{Script, TestServer};
 use crate::dialect::http::{HttpOptions, Secret, default_client};
-use crate::dialect::test_answer::{fixture, shown};
-use crate::model::{Message, ModelError, ModelErrorKind, ModelEvent, ModelProvider, ModelRequest};
+use crate::dialect::test_answer::{self, Answer, fixture, question, shown};
+use crate::model::{ModelError, ModelErrorKind, ModelEvent, ModelProvider};
 
 const KEY: &str = "sk-ant-canary";
 
@@ -25,29 +24,8 @@ fn provider(http: HttpOptions) -> AnthropicMessages {
     AnthropicMessages::new(AnthropicMessagesOptions::new(http)).unwrap()
 }
 
-fn question() -> ModelRequest {
-    let messages = vec![Message::User(vec![Content::text("hi")])];
-    ModelRequest {
-        model: "claude".to_owned(),
-        messages: messages.into(),
-        ..ModelRequest::default()
-    }
-}
-
-async fn ask(http: HttpOptions) -> (Vec<ModelEvent>, Option<ModelError>) {
-    let mut stream = match provider(http).stream(question()).await {
-        Ok(stream) => stream,
-        Err(error) => return (vec![], Some(error)),
-    };
-    let (mut events, mut error) = (vec![], None);
-    while let Some(event) = stream.next().await {
-        assert!(error.is_none(), "{event:?} after an error");
-        match event {
-            Ok(event) => events.push(event),
-            Err(failure) => error = Some(failure),
-        }
-    }
-    (events, error)
+async fn ask(http: HttpOptions) -> Answer {
+    test_answer::ask(&provider(http), question("claude")).await
 }
 
 async fn error_of(script: Script) -> ModelError {

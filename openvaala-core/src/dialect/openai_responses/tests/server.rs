@@ -3,15 +3,14 @@
 use std::time::Duration;
 
 use futures::StreamExt;
-use openvaala_protocol::content::Content;
 use pretty_assertions::assert_eq;
 use serde_json::{Value, json};
 
 use crate::dialect::http::test_server::{Script, TestServer};
 use crate::dialect::http::{HttpOptions, Secret, default_client};
 use crate::dialect::openai_responses::{OpenAiResponses, OpenAiResponsesOptions};
-use crate::dialect::test_answer::{fixture, shown};
-use crate::model::{Message, ModelError, ModelErrorKind, ModelEvent, ModelProvider, ModelRequest};
+use crate::dialect::test_answer::{self, Answer, fixture, question, shown};
+use crate::model::{ModelErrorKind, ModelEvent, ModelProvider};
 
 fn provider(server: &TestServer) -> OpenAiResponses {
     let http = HttpOptions::new(default_client().unwrap(), server.url())
@@ -20,29 +19,8 @@ fn provider(server: &TestServer) -> OpenAiResponses {
     OpenAiResponses::new(OpenAiResponsesOptions::new(http)).unwrap()
 }
 
-fn question() -> ModelRequest {
-    let messages = vec![Message::User(vec![Content::text("hi")])];
-    ModelRequest {
-        model: "gpt".to_owned(),
-        messages: messages.into(),
-        ..ModelRequest::default()
-    }
-}
-
-async fn ask(server: &TestServer) -> (Vec<ModelEvent>, Option<ModelError>) {
-    let mut stream = match provider(server).stream(question()).await {
-        Ok(stream) => stream,
-        Err(error) => return (vec![], Some(error)),
-    };
-    let (mut events, mut error) = (vec![], None);
-    while let Some(event) = stream.next().await {
-        assert!(error.is_none(), "{event:?} after an error");
-        match event {
-            Ok(event) => events.push(event),
-            Err(failure) => error = Some(failure),
-        }
-    }
-    (events, error)
+async fn ask(server: &TestServer) -> Answer {
+    test_answer::ask(&provider(server), question("gpt")).await
 }
 
 async fn error_of(script: Script) -> ModelErrorKind {
