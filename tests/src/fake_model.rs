@@ -7,19 +7,16 @@ mod answer;
 mod asked;
 mod connection;
 
-use std::net::{SocketAddr, TcpListener};
 use std::sync::Arc;
-use std::sync::mpsc::{Receiver, Sender, channel};
-use std::thread::{self, JoinHandle};
+use std::sync::mpsc::{Receiver, channel};
 use std::time::Instant;
 
 use serde_json::Value;
-use tokio::runtime::Builder;
-use tokio::sync::{oneshot, watch};
-use tokio::task::JoinSet;
+use tokio::sync::watch;
 
 pub use self::answer::Answer;
 pub use self::asked::{Asked, ToolMessage};
+use crate::loopback::Loopback;
 
 /// Decides what is answered.
 pub(crate) type Behaviour = Arc<dyn Fn(&Asked) -> Answer + Send + Sync>;
@@ -27,11 +24,9 @@ pub(crate) type Behaviour = Arc<dyn Fn(&Asked) -> Answer + Send + Sync>;
 /// The server; it ends when this is dropped.
 #[derive(Debug)]
 pub struct FakeModel {
-    address: SocketAddr,
+    loopback: Loopback,
     incoming: Receiver<Seen>,
     seen: Vec<Seen>,
-    stop: Option<oneshot::Sender<()>>,
-    thread: Option<JoinHandle<()>>,
 }
 
 /// A request that came.
@@ -54,37 +49,22 @@ impl FakeModel {
     /// If it cannot.
     #[must_use]
     pub fn start(behaviour: impl Fn(&Asked) -> Answer + Send + Sync + 'static) -> Self {
-        let listener = TcpListener::bind("127.0.0.1:0").expect("a port is free");
-        listener
-            .set_nonblocking(true)
-            .expect("a listener can be non-blocking");
-        let address = listener.local_addr().expect("a listener has an address");
         let (sender, incoming) = channel();
-        let (stop, stopped) = oneshot::channel();
         let behaviour: Behaviour = Arc::new(behaviour);
-        let thread = thread::spawn(move || {
-            let runtime = Builder::new_current_thread().enable_all().build();
-            let runtime = runtime.expect("a runtime can be made");
-            runtime.block_on(async {
-                tokio::select! {
-                    () = serve(listener, behaviour, sender) => {}
-                    _ = stopped => {}
-                }
-            });
+        let loopback = Loopback::start(move |stream| {
+            connection::serve(stream, Arc::clone(&behaviour), sender.clone())
         });
         Self {
-            address,
+            loopback,
             incoming,
             seen: Vec::new(),
-            stop: Some(stop),
-            thread: Some(thread),
         }
     }
 
     /// The base URL for a provider file.
     #[must_use]
     pub fn base_url(&self) -> String {
-        format!("http://{}/v1", self.address)
+        format!("http://{}/v1", self.loopback.address())
     }
 
     /// All requests that have come so far.
@@ -108,29 +88,6 @@ impl FakeModel {
             refused.is_empty(),
             "the model refused requests: {refused:#?}"
         );
-    }
-}
-
-/// Accepts connections for ever; dropped, it ends them all.
-async fn serve(listener: TcpListener, behaviour: Behaviour, seen: Sender<Seen>) {
-    let listener = tokio::net::TcpListener::from_std(listener).expect("the runtime has I/O");
-    let mut connections = JoinSet::new();
-    while let Ok((stream, _)) = listener.accept().await {
-        connections.spawn(connection::serve(
-            stream,
-            Arc::clone(&behaviour),
-            seen.clone(),
-        ));
-        while connections.try_join_next().is_some() {}
-    }
-}
-
-impl Drop for FakeModel {
-    fn drop(&mut self) {
-        drop(self.stop.take());
-        if let Some(thread) = self.thread.take() {
-            let _ = thread.join();
-        }
     }
 }
 

@@ -29,6 +29,7 @@ pub mod dice;
 pub mod fake_model;
 mod http_request;
 pub mod journal;
+mod loopback;
 pub mod raw_client;
 pub mod recorder;
 pub mod running;

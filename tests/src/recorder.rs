@@ -3,27 +3,21 @@
 //! A double that keeps a journal of its own may keep only what it understood of a request.
 
 use std::io;
-use std::net::{SocketAddr, TcpListener};
 use std::sync::mpsc::{Receiver, Sender, channel};
-use std::thread::{self, JoinHandle};
 
 use serde_json::Value;
 use tokio::io::{AsyncRead, AsyncWrite, AsyncWriteExt};
 use tokio::net::TcpStream;
-use tokio::runtime::Builder;
-use tokio::sync::oneshot;
-use tokio::task::JoinSet;
 
 use crate::http_request::HttpRequest;
+use crate::loopback::Loopback;
 
 /// Passes requests on to a service and its answers back, breaks included; stopped when it is dropped.
 #[derive(Debug)]
 pub struct Recorder {
-    address: SocketAddr,
+    loopback: Loopback,
     incoming: Receiver<Recorded>,
     seen: Vec<Recorded>,
-    stop: Option<oneshot::Sender<()>>,
-    thread: Option<JoinHandle<()>>,
 }
 
 /// A request that was passed on.
@@ -42,62 +36,27 @@ impl Recorder {
     /// If it cannot.
     #[must_use]
     pub fn start(service: &str) -> Self {
-        let listener = TcpListener::bind("127.0.0.1:0").expect("a port is free");
-        listener
-            .set_nonblocking(true)
-            .expect("a listener can be non-blocking");
-        let address = listener.local_addr().expect("a listener has an address");
         let (sender, incoming) = channel();
-        let (stop, stopped) = oneshot::channel();
         let service = service.to_owned();
-        let thread = thread::spawn(move || {
-            let runtime = Builder::new_current_thread().enable_all().build();
-            let runtime = runtime.expect("a runtime can be made");
-            runtime.block_on(async {
-                tokio::select! {
-                    () = serve(listener, service, sender) => {}
-                    _ = stopped => {}
-                }
-            });
-        });
+        let loopback =
+            Loopback::start(move |stream| pass_on(stream, service.clone(), sender.clone()));
         Self {
-            address,
+            loopback,
             incoming,
             seen: Vec::new(),
-            stop: Some(stop),
-            thread: Some(thread),
         }
     }
 
     /// Where it listens, as `host:port`.
     #[must_use]
     pub fn address(&self) -> String {
-        self.address.to_string()
+        self.loopback.address().to_string()
     }
 
     /// All requests that have come so far, oldest first.
     pub fn requests(&mut self) -> &[Recorded] {
         self.seen.extend(self.incoming.try_iter());
         &self.seen
-    }
-}
-
-impl Drop for Recorder {
-    fn drop(&mut self) {
-        drop(self.stop.take());
-        if let Some(thread) = self.thread.take() {
-            let _ = thread.join();
-        }
-    }
-}
-
-/// Accepts connections for ever; dropped, it ends them all.
-async fn serve(listener: TcpListener, service: String, seen: Sender<Recorded>) {
-    let listener = tokio::net::TcpListener::from_std(listener).expect("the runtime has I/O");
-    let mut connections = JoinSet::new();
-    while let Ok((stream, _)) = listener.accept().await {
-        connections.spawn(pass_on(stream, service.clone(), seen.clone()));
-        while connections.try_join_next().is_some() {}
     }
 }
 

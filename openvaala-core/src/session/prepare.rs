@@ -40,7 +40,8 @@ pub(super) async fn prepare(
     let agent = agent.map(|name| definitions.agent(name)).transpose()?;
     let account = definitions.provider(provider)?.account().map(str::to_owned);
     let (reply, wait) = oneshot::channel();
-    deps.up
+    deps.around
+        .up
         .send(Upward::Workspaces(reply))
         .map_err(|_| RuntimeError::Stopped)?;
     let workspaces: Vec<Arc<dyn Workspace>> = wait.await.map_err(|_| RuntimeError::Stopped)??;
@@ -65,7 +66,7 @@ pub(super) async fn prepare(
         instructions: definitions.instructions.as_deref(),
         agent: agent.and_then(|agent| agent.instructions.as_deref()),
         workspaces: &workspaces,
-        now: deps.writer.clock.now(),
+        now: deps.around.writer.clock.now(),
     });
     let locations = workspaces
         .iter()

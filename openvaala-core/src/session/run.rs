@@ -51,36 +51,10 @@ pub(crate) struct Surroundings {
     pub(crate) up: mpsc::UnboundedSender<Upward>,
 }
 
-impl Surroundings {
-    fn into_deps(
-        self,
-        images: mpsc::UnboundedSender<(BlobId, String)>,
-        commands: Commands,
-        background: TaskTracker,
-    ) -> SessionDeps {
-        SessionDeps {
-            session: self.session,
-            writer: self.writer,
-            ids: self.ids,
-            definitions: self.definitions,
-            feed: self.feed,
-            up: self.up,
-            images,
-            commands,
-            background,
-        }
-    }
-}
-
 /// What everything within a session works with.
 #[derive(Debug)]
 pub(crate) struct SessionDeps {
-    pub(crate) session: SessionId,
-    pub(crate) writer: Writer,
-    pub(crate) ids: Arc<dyn IdSource>,
-    pub(crate) definitions: watch::Receiver<Arc<Definitions>>,
-    pub(crate) feed: FeedSender,
-    pub(crate) up: mpsc::UnboundedSender<Upward>,
+    pub(crate) around: Surroundings,
     /// Large images by blob, on their way to the loop that keeps them for requests.
     pub(crate) images: mpsc::UnboundedSender<(BlobId, String)>,
     /// What was started in the background: it goes on until the session ends.
@@ -127,7 +101,12 @@ pub(crate) fn session(
         requests: sender,
         commands: commands.clone(),
     };
-    let deps = around.into_deps(images, commands, background);
+    let deps = SessionDeps {
+        around,
+        images,
+        commands,
+        background,
+    };
     let run = SessionLoop {
         deps: Arc::new(deps),
         machine: SessionMachine::new(start.setup),
@@ -314,21 +293,24 @@ impl SessionLoop {
     /// Begins anew with what the log has, after a commit had failed.
     async fn reload(&mut self, failure: String) -> Result<(), Error> {
         self.tools.abort_all();
-        let (log, id) = (&self.deps.writer.log, self.deps.writer.conversation);
+        let (log, id) = (
+            &self.deps.around.writer.log,
+            self.deps.around.writer.conversation,
+        );
         let states = query::states(log, id).await?.unwrap_or_default();
-        let (history, _) = query::history(log, id, self.deps.session).await?;
+        let (history, _) = query::history(log, id, self.deps.around.session).await?;
         // Without a state in the log there was nothing acknowledged: the one in memory will do.
-        let Some(state) = states.sessions.get(&self.deps.session).cloned() else {
+        let Some(state) = states.sessions.get(&self.deps.around.session).cloned() else {
             return Ok(());
         };
-        let limits = self.deps.definitions.borrow().limits();
+        let limits = self.deps.around.definitions.borrow().limits();
         self.machine = SessionMachine::new(SessionSetup {
             state,
             history,
             limits,
         });
         self.broken = None;
-        let of_session = |turn: &TurnState| turn.session_id == self.deps.session;
+        let of_session = |turn: &TurnState| turn.session_id == self.deps.around.session;
         let turns = states.turns.into_values().filter(of_session).collect();
         self.event(Event::Recover {
             turns,
@@ -353,7 +335,7 @@ impl SessionLoop {
                 result: Err(error),
             } => {
                 self.writing = false;
-                tracing::error!(session = %self.deps.session, %error, "a commit failed");
+                tracing::error!(session = %self.deps.around.session, %error, "a commit failed");
                 self.event(Event::CommitFailed {
                     n,
                     message: with_causes(&error),
@@ -427,8 +409,8 @@ impl SessionLoop {
         while let Ok((id, base64)) = self.new_images.try_recv() {
             self.images.insert(id, base64);
         }
-        let now = self.deps.writer.clock.now();
-        let ids = Arc::clone(&self.deps.ids);
+        let now = self.deps.around.writer.clock.now();
+        let ids = Arc::clone(&self.deps.around.ids);
         let tick = Tick {
             now,
             ids: &mut || ids.next(),
@@ -442,7 +424,7 @@ impl SessionLoop {
         match effect {
             Effect::Commit(commit) => self.commit(commit),
             Effect::Sent { reply, duplicate } => {
-                let session_id = self.deps.session;
+                let session_id = self.deps.around.session;
                 if let Some(reply) = self.sends.remove(&reply) {
                     let _ = reply.send(Ok(Sent {
                         session_id,
@@ -458,14 +440,14 @@ impl SessionLoop {
             Effect::Refuse { reply, refusal } => {
                 let error = match refusal {
                     Refusal::Busy => RuntimeError::SessionBusy {
-                        session: self.deps.session,
+                        session: self.deps.around.session,
                     },
                     Refusal::QueueFull => RuntimeError::Overloaded,
                     Refusal::NotWritten(message) => RuntimeError::NotWritten { message },
                 };
                 self.refuse(reply, error);
             }
-            Effect::Live(live) => self.deps.feed.live(live).await,
+            Effect::Live(live) => self.deps.around.feed.live(live).await,
             Effect::Prepare { turn } => self.prepare(turn),
             Effect::AskModel { request, .. } => self.ask_model(request),
             Effect::DropModel => self.model = None,
@@ -483,9 +465,10 @@ impl SessionLoop {
                 });
             }
             Effect::Reload { message } => {
-                let session_id = self.deps.session;
+                let session_id = self.deps.around.session;
                 self.broken = Some(message.clone());
                 self.deps
+                    .around
                     .feed
                     .live(Live::Degraded {
                         session_id,
@@ -512,7 +495,11 @@ impl SessionLoop {
         let queued = !self.machine.is_queue_empty();
         let promote = queued || commit.batch.items.iter().any(is_message);
         self.work.spawn(async move {
-            let result = deps.writer.write(deps.session, commit.batch, promote).await;
+            let result = deps
+                .around
+                .writer
+                .write(deps.around.session, commit.batch, promote)
+                .await;
             Done::Written {
                 n: commit.n,
                 result,
@@ -526,7 +513,7 @@ impl SessionLoop {
         let deps = Arc::clone(&self.deps);
         let provider = self.machine.model().provider.clone();
         let agent = self.machine.agent_name().map(str::to_owned);
-        let definitions = Arc::clone(&self.deps.definitions.borrow());
+        let definitions = Arc::clone(&self.deps.around.definitions.borrow());
         self.machine.set_limits(definitions.limits());
         self.work.spawn(async move {
             let result = prepare(&deps, definitions, &provider, agent.as_deref()).await;
@@ -606,14 +593,14 @@ async fn tell(deps: &SessionDeps, written: Written) {
         Entry::Session { session, .. } => Some(session.clone()),
         _ => None,
     });
-    deps.feed.entries(written.entries).await;
+    deps.around.feed.entries(written.entries).await;
     if let Some(session) = session {
         let report = SessionReport {
             session,
             metadata: written.metadata,
         };
         // The conversation ends after its sessions.
-        let _ = deps.up.send(Upward::Report(Box::new(report)));
+        let _ = deps.around.up.send(Upward::Report(Box::new(report)));
     }
 }
 

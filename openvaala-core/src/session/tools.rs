@@ -30,8 +30,8 @@ pub(crate) async fn run_tool(
         return ToolOutcome::said(ToolResultStatus::Interrupted, why);
     }
     let (sink, spool) = spool(
-        deps.feed.clone(),
-        deps.session,
+        deps.around.feed.clone(),
+        deps.around.session,
         call.result,
         deps.blob_writer(),
     );
@@ -174,11 +174,11 @@ impl SessionDeps {
     /// A writer for a new blob of this session.
     pub(crate) fn blob_writer(&self) -> crate::dao::blob::BlobWriter {
         crate::dao::blob::BlobWriter::new(
-            self.writer.conversation,
-            self.session,
-            Arc::clone(&self.writer.log),
-            Arc::clone(&self.writer.clock),
-            BlobId::from_uuid(self.ids.next()),
+            self.around.writer.conversation,
+            self.around.session,
+            Arc::clone(&self.around.writer.log),
+            Arc::clone(&self.around.writer.clock),
+            BlobId::from_uuid(self.around.ids.next()),
         )
     }
 }

@@ -2,7 +2,6 @@
 
 use std::time::Duration;
 
-use futures::StreamExt;
 use pretty_assertions::assert_eq;
 use serde_json::{Value, json};
 
