@@ -3,15 +3,9 @@
 Run with `tests/run counterparts`, or by hand with the Python that has requirements.txt installed.
 """
 
-import copy
-import json
-import os
-import pathlib
-import subprocess
-import sys
 import unittest
 
-SCRIPT = pathlib.Path(__file__).with_name("validate_chat.py")
+from proof import Proof
 
 TOOL = {
     "type": "function",
@@ -45,33 +39,6 @@ GOOD = {
 }
 
 
-def run(text):
-    """Runs the script on a text and returns its exit code, standard output and standard error."""
-    command = [sys.executable, str(SCRIPT)]
-    if cache := os.environ.get("OPENVAALA_SPEC_CACHE"):
-        command += ["--cache", cache]
-    done = subprocess.run(command, input=text, capture_output=True, text=True, check=False)
-    return done.returncode, done.stdout, done.stderr
-
-
-def errors_of(*bodies):
-    """Returns the errors that the script finds in request bodies."""
-    code, out, err = run(json.dumps(bodies))
-    if code == 2 or not out:
-        raise AssertionError(f"exit code {code}: {err}")
-    answer = json.loads(out)
-    assert answer["checked"] == len(bodies)
-    assert code == (1 if answer["errors"] else 0)
-    return answer["errors"]
-
-
-def changed(change):
-    """Returns a copy of the good body with one change made to it."""
-    body = copy.deepcopy(GOOD)
-    change(body)
-    return body
-
-
 def call(body):
     """Returns the first tool call of a body."""
     return body["messages"][2]["tool_calls"][0]
@@ -99,27 +66,17 @@ BROKEN = {
 }
 
 
-class ValidateChat(unittest.TestCase):
-    """One test for good bodies, one for each way to break them, one for wrong input."""
+class ValidateChat(Proof, unittest.TestCase):
+    """What a proof tests, and the good bodies of this API."""
+
+    script = "validate_chat.py"
+    good = GOOD
+    broken = BROKEN
 
     def test_good_bodies_pass(self):
         """A plain body and one from the double's journal have no error."""
-        journal = changed(lambda b: b.update(_endpointType="chat"))
-        self.assertEqual(errors_of(GOOD, journal), [])
-
-    def test_each_broken_body_is_refused(self):
-        """Every change in BROKEN gives at least one error, and names the request."""
-        for name, change in BROKEN.items():
-            with self.subTest(name):
-                errors = errors_of(GOOD, changed(change))
-                self.assertTrue(errors)
-                self.assertTrue(all(error.startswith("request 1: ") for error in errors), errors)
-
-    def test_wrong_input_is_exit_code_two(self):
-        """Input that is no JSON array is told apart from invalid requests."""
-        for text in ("", "{", "{}"):
-            with self.subTest(text):
-                self.assertEqual(run(text)[0], 2)
+        journal = self.changed(lambda b: b.update(_endpointType="chat"))
+        self.assertEqual(self.errors_of(GOOD, journal), [])
 
 
 if __name__ == "__main__":

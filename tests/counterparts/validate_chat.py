@@ -21,10 +21,9 @@ import tempfile
 import yaml
 from jsonschema import Draft202012Validator
 
-SCHEMA = "CreateChatCompletionRequest"
+from bodies import check, schema_errors
 
-# Keys that the recording double adds to the bodies in its journal; no client sends them.
-JOURNAL_KEYS = {"_endpointType", "_context"}
+SCHEMA = "CreateChatCompletionRequest"
 
 
 def loosened(node):
@@ -110,18 +109,16 @@ def pairing_errors(messages):
         yield f"at the end: the calls {waiting} have no result"
 
 
+def unknown_fields(body, keys):
+    """Yields the fields that the vendor does not know: its schema lets any of them pass, so a misspelt one would too."""
+    for key in sorted(set(body) - keys):
+        yield f"at the top: {key!r} is no field of this request"
+
+
 def request_errors(body, validator, keys):
     """Yields every reason why the vendor would refuse one request body."""
-    if not isinstance(body, dict):
-        yield "is not a JSON object"
-        return
-    body = {key: value for key, value in body.items() if key not in JOURNAL_KEYS}
-    for error in sorted(validator.iter_errors(body), key=lambda found: list(map(str, found.path))):
-        place = "/".join(map(str, error.absolute_path)) or "the top"
-        yield f"at {place}: {error.message[:400]}"
-    # The vendor's schema lets any extra key pass, so a misspelt one would too.
-    for key in sorted(set(body) - keys):
-        yield f"at the top: {key!r} is no field of a chat completion request"
+    yield from schema_errors(body, validator)
+    yield from unknown_fields(body, keys)
     messages = body.get("messages")
     if isinstance(messages, list) and all(isinstance(message, dict) for message in messages):
         yield from pairing_errors(messages)
@@ -137,24 +134,14 @@ def run(description, schema, request_errors):
         help="folder that keeps the converted API description",
     )
     options = parser.parse_args()
-    try:
-        bodies = json.load(sys.stdin)
-    except json.JSONDecodeError as error:
-        print(f"stdin is not JSON: {error}", file=sys.stderr)
-        return 2
-    if not isinstance(bodies, list):
-        print("stdin must be a JSON array of request bodies", file=sys.stderr)
-        return 2
-    found = components(options.cache)
-    validator = Draft202012Validator({"$ref": f"#/components/schemas/{schema}", "components": found})
-    keys = known_keys(found["schemas"][schema], found["schemas"])
-    errors = [
-        f"request {number}: {error}"
-        for number, body in enumerate(bodies)
-        for error in request_errors(body, validator, keys)
-    ]
-    print(json.dumps({"checked": len(bodies), "errors": errors}, ensure_ascii=False))
-    return 1 if errors else 0
+
+    def prepare():
+        found = components(options.cache)
+        validator = Draft202012Validator({"$ref": f"#/components/schemas/{schema}", "components": found})
+        keys = known_keys(found["schemas"][schema], found["schemas"])
+        return lambda body: request_errors(body, validator, keys)
+
+    return check(prepare)
 
 
 if __name__ == "__main__":

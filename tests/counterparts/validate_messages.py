@@ -9,7 +9,6 @@ The types come from the package anthropic (MessageCreateParams for streams). Bes
 the API's documentation states in words, as far as an agent can break them.
 """
 
-import json
 import re
 import sys
 
@@ -19,8 +18,7 @@ from jsonschema.exceptions import best_match
 from pydantic import TypeAdapter
 from pydantic.json_schema import GenerateJsonSchema
 
-# Keys that the recording double adds to the bodies in its journal; no client sends them.
-JOURNAL_KEYS = {"_endpointType", "_context"}
+from bodies import check, schema_errors
 
 ID = re.compile(r"^[a-zA-Z0-9_-]+$")
 MOST_MARKS = 4
@@ -127,14 +125,7 @@ def marks(node):
 
 def request_errors(body, validator):
     """Yields every reason why the vendor would refuse one request body."""
-    if not isinstance(body, dict):
-        yield "is not a JSON object"
-        return
-    body = {key: value for key, value in body.items() if key not in JOURNAL_KEYS}
-    for error in sorted(validator.iter_errors(body), key=lambda found: list(map(str, found.path))):
-        error = best_match([error])
-        place = "/".join(map(str, error.absolute_path)) or "the top"
-        yield f"at {place}: {error.message[:400]}"
+    yield from schema_errors(body, validator, told=lambda error: best_match([error]))
     if marks(body) > MOST_MARKS:
         yield f"at the top: {marks(body)} marks for the cache, but the API takes {MOST_MARKS}"
     budget = (body.get("thinking") or {}).get("budget_tokens")
@@ -149,25 +140,11 @@ def request_errors(body, validator):
         yield from text_errors(body, messages)
 
 
-def main():
-    """Runs the check and returns the exit code."""
-    try:
-        bodies = json.load(sys.stdin)
-    except json.JSONDecodeError as error:
-        print(f"stdin is not JSON: {error}", file=sys.stderr)
-        return 2
-    if not isinstance(bodies, list):
-        print("stdin must be a JSON array of request bodies", file=sys.stderr)
-        return 2
+def prepare():
+    """Returns what gives the errors of one body."""
     validator = Draft202012Validator(schema())
-    errors = [
-        f"request {number}: {error}"
-        for number, body in enumerate(bodies)
-        for error in request_errors(body, validator)
-    ]
-    print(json.dumps({"checked": len(bodies), "errors": errors}, ensure_ascii=False))
-    return 1 if errors else 0
+    return lambda body: request_errors(body, validator)
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(check(prepare))

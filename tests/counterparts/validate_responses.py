@@ -9,7 +9,8 @@ Exit code: 0 all valid, 1 some request is not, 2 the input or the set-up is wron
 import json
 import sys
 
-from validate_chat import JOURNAL_KEYS, known_keys, run
+from bodies import schema_errors
+from validate_chat import run, unknown_fields
 
 SCHEMA = "CreateResponse"
 
@@ -76,21 +77,13 @@ def stateless_errors(body):
 
 def request_errors(body, validator, keys):
     """Yields every reason why the vendor would refuse one request body."""
-    if not isinstance(body, dict):
-        yield "is not a JSON object"
-        return
-    body = {key: value for key, value in body.items() if key not in JOURNAL_KEYS}
     items = body.get("input")
     if not isinstance(items, list) or not all(isinstance(item, dict) for item in items):
         yield "at input: is no list of items"
         return
     checked = {**body, "input": [completed(item) for item in items]}
-    for error in sorted(validator.iter_errors(checked), key=lambda found: list(map(str, found.path))):
-        place = "/".join(map(str, error.absolute_path)) or "the top"
-        yield f"at {place}: {error.message[:400]}"
-    # The vendor's schema lets any extra key pass, so a misspelt one would too.
-    for key in sorted(set(body) - keys):
-        yield f"at the top: {key!r} is no field of a request"
+    yield from schema_errors(checked, validator)
+    yield from unknown_fields(body, keys)
     if not isinstance(body.get("model"), str):
         yield "at the top: there is no model"
     yield from pairing_errors(items)

@@ -5,12 +5,12 @@ use std::process::ExitCode;
 use openvaala_protocol::client::Client;
 use openvaala_protocol::conversation::{Conversation, ModelRef, WorkLocation};
 use openvaala_protocol::id::ExecutorId;
-use openvaala_protocol::rpc::method::{ConversationCreate, ConversationSubscribe};
-use openvaala_protocol::rpc::params::conversation::{CreateParams, SubscribeParams};
+use openvaala_protocol::rpc::method::ConversationCreate;
+use openvaala_protocol::rpc::params::conversation::CreateParams;
 use openvaala_protocol::rpc::params::session::SendMode;
 
 use super::folder::folder;
-use super::follow::{Follower, Mode, Start};
+use super::follow::{Follower, Mode, Start, watch};
 use super::{find, prompt, schema};
 use crate::args::ExecArgs;
 use crate::dirs::Dirs;
@@ -55,14 +55,10 @@ pub(super) async fn run(dirs: &Dirs, args: ExecArgs) -> Result<ExitCode, CliErro
     }
     let conversation = conversation(&client, target).await?;
     let id = conversation.id;
-    let subscribe = SubscribeParams {
-        conversation_id: id,
-        cursor: None,
-    };
-    let subscribed = client.call::<ConversationSubscribe>(subscribe).await?;
+    let cursor = watch(&client, id).await?;
     let start = Start {
         conversation,
-        cursor: subscribed.cursor,
+        cursor,
         content,
         send_mode: SendMode::Queue,
         output_schema,

@@ -3,11 +3,10 @@
 use std::process::ExitCode;
 
 use openvaala_protocol::id::ItemId;
-use openvaala_protocol::rpc::method::{ConversationSubscribe, SessionSend};
-use openvaala_protocol::rpc::params::conversation::SubscribeParams;
+use openvaala_protocol::rpc::method::SessionSend;
 use openvaala_protocol::rpc::params::session::{SendMode, SendParams};
 
-use super::follow::{Follower, Mode, Start};
+use super::follow::{Follower, Mode, Start, watch};
 use super::{find, prompt};
 use crate::args::SendArgs;
 use crate::dirs::Dirs;
@@ -39,14 +38,10 @@ pub(super) async fn run(dirs: &Dirs, args: SendArgs) -> Result<ExitCode, CliErro
         note(&format!("sent; see `openvaala show {conversation_id}`"));
         return Ok(ExitCode::SUCCESS);
     }
-    let subscribe = SubscribeParams {
-        conversation_id,
-        cursor: None,
-    };
-    let subscribed = client.call::<ConversationSubscribe>(subscribe).await?;
+    let cursor = watch(&client, conversation_id).await?;
     let start = Start {
         conversation,
-        cursor: subscribed.cursor,
+        cursor,
         content,
         send_mode,
         output_schema: None,

@@ -1,6 +1,5 @@
 //! A session: one agent's line of work, one turn at a time, and the inputs that wait for it.
 
-mod decode;
 mod handle;
 mod keep;
 mod machine;

@@ -5,6 +5,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use async_trait::async_trait;
 use bytes::Bytes;
+use openvaala_executor::output::Decoder;
 use openvaala_executor::tool::{Kept, OutputSink};
 use openvaala_protocol::content::BlobRef;
 use openvaala_protocol::event::{Delta, Live};
@@ -13,7 +14,6 @@ use openvaala_storage::Error;
 use tokio::sync::{mpsc, oneshot};
 use tokio::time::{Duration, Instant, timeout_at};
 
-use super::decode::Decoder;
 use super::keep::Keeper;
 use crate::conversation::FeedSender;
 use crate::dao::blob::BlobWriter;
@@ -120,7 +120,7 @@ impl OutputSink for SpoolSink {
 /// The other end: shows and keeps.
 pub(crate) struct Spool {
     receiver: mpsc::Receiver<Message>,
-    screen: Screen,
+    live: LiveText,
     keeper: Keeper,
     /// The call has ended and what it started goes on.
     open: bool,
@@ -137,7 +137,7 @@ pub(crate) fn spool(
     let (sender, receiver) = mpsc::channel(INBOX);
     let spool = Spool {
         receiver,
-        screen: Screen::new(feed, session, item),
+        live: LiveText::new(feed, session, item),
         keeper: Keeper::new(blob),
         open: false,
         failed: None,
@@ -154,12 +154,12 @@ impl Spool {
     /// Takes all that comes until nobody can write or read any more.
     pub(crate) async fn run(mut self) {
         loop {
-            let message = match self.screen.due() {
+            let message = match self.live.due() {
                 None => self.receiver.recv().await,
                 Some(due) => match timeout_at(due, self.receiver.recv()).await {
                     Ok(message) => message,
                     Err(_) => {
-                        self.screen.flush().await;
+                        self.live.flush().await;
                         continue;
                     }
                 },
@@ -177,7 +177,7 @@ impl Spool {
         match message {
             Message::Bytes(bytes) => {
                 if !self.open {
-                    self.screen.push(&bytes).await;
+                    self.live.push(&bytes).await;
                 }
                 if self.failed.is_none() {
                     let pushed = self.keeper.push(&bytes).await;
@@ -212,7 +212,7 @@ impl Spool {
     }
 
     async fn settle(&mut self, how: Settle) -> Result<Settled, Error> {
-        self.screen.finish().await;
+        self.live.finish().await;
         if let Some(message) = &self.failed {
             return Err(Error::Backend {
                 backend: "spool",
@@ -249,7 +249,7 @@ impl Spool {
 }
 
 /// Shows text to those who watch.
-struct Screen {
+struct LiveText {
     feed: FeedSender,
     session: SessionId,
     item: ItemId,
@@ -260,7 +260,7 @@ struct Screen {
     last: Option<Instant>,
 }
 
-impl Screen {
+impl LiveText {
     fn new(feed: FeedSender, session: SessionId, item: ItemId) -> Self {
         Self {
             feed,
@@ -274,8 +274,8 @@ impl Screen {
     }
 
     async fn push(&mut self, bytes: &[u8]) {
-        let text = self.decoder.push(bytes);
-        self.waiting.push_str(&text);
+        let waiting = &mut self.waiting;
+        self.decoder.push(bytes, |text| waiting.push_str(text));
         if self.waiting.len() > MAX_SHOWN {
             let surplus = self.waiting.len() - MAX_SHOWN;
             let cut = self.waiting.ceil_char_boundary(surplus);
@@ -311,8 +311,8 @@ impl Screen {
     }
 
     async fn finish(&mut self) {
-        let rest = self.decoder.finish();
-        self.waiting.push_str(&rest);
+        let waiting = &mut self.waiting;
+        self.decoder.finish(|text| waiting.push_str(text));
         self.flush().await;
     }
 }

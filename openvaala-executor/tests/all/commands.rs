@@ -1,7 +1,7 @@
 //! The commands of a session, through the tools that the model has for them.
 
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use async_trait::async_trait;
 use bytes::Bytes;
@@ -103,10 +103,9 @@ async fn waiting_for_output_ends_with_news_with_the_end_and_with_the_cancel() {
 #[tokio::test]
 async fn what_is_left_in_the_background_goes_on_as_a_command() {
     let session = Session::open().await;
-    let started = Instant::now();
     let args = json!({ "command": "sleep 300 & echo started; exit 4" });
-    let output = session.call("bash", args).await.unwrap();
-    assert!(started.elapsed() < Duration::from_secs(3));
+    let output = timeout(SOON, session.call("bash", args)).await;
+    let output = output.unwrap().unwrap();
     let marks = "[exit code 4]\n[processes left in the background go on as command 1]";
     let expected = ToolOutput::failed(format!("started\n{marks}")).with_exit_code(Some(4));
     assert_eq!(output, expected);
@@ -154,10 +153,9 @@ async fn a_cancelled_call_ends_its_own_command_and_no_other() {
     let cancelling = async {
         assert_eq!(output.recv().await, Some(Bytes::from("up\n")));
         handle.cancel();
-        Instant::now()
     };
-    let (ended, at) = futures::join!(call, cancelling);
-    assert!(at.elapsed() < Duration::from_secs(1), "{:?}", at.elapsed());
+    let both = async { futures::join!(call, cancelling) };
+    let (ended, ()) = timeout(SOON, both).await.unwrap();
     let mark = "[interrupted: the command and its children were ended]";
     let expected = ToolOutput::text(format!("up\n{mark}"));
     assert_eq!(
@@ -417,13 +415,7 @@ async fn closing_ends_everything_and_lets_nothing_start() {
         session.call("bash", args).await.unwrap();
     }
     assert!(session.processes().len() >= 4);
-    let started = Instant::now();
-    session.commands.close().await;
-    assert!(
-        started.elapsed() < Duration::from_secs(3),
-        "{:?}",
-        started.elapsed()
-    );
+    timeout(SOON, session.commands.close()).await.unwrap();
     session.assert_empty().await;
     session.commands.close().await;
     assert_eq!(session.commands.list().await, []);
@@ -476,9 +468,7 @@ async fn a_sink_that_takes_nothing_holds_the_command_back_and_not_its_end() {
     assert!(text(&output).contains("still running"), "{output:?}");
     let bytes = session.commands.list().await[0].bytes;
     assert!(bytes <= 3 * 64 * 1024, "{bytes} bytes were read");
-    let started = Instant::now();
-    session.commands.close().await;
-    assert!(started.elapsed() < Duration::from_secs(3));
+    timeout(SOON, session.commands.close()).await.unwrap();
     session.assert_empty().await;
 }
 

