@@ -50,6 +50,9 @@ def own_template(model):
 
 def changed_template(text):
     """Returns the template with the model's own way of calling tools."""
+    # The template has these braces twice, which would teach the model to do so, too.
+    shape = r"{\"name\": <function-name>, \"arguments\": <args-json-object>}"
+    text = text.replace("{" + shape + "}", shape)
     for old, new in CHANGES:
         if old not in text:
             sys.exit(f"the template has no {old!r}: it is not that of this model")

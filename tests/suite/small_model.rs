@@ -1,7 +1,7 @@
 //! A real language model, small enough for the machine that tests run on, in the dialects of llama.cpp's own server.
 //!
 //! Only `tests/run --long` fetches and serves it (`tests/counterparts/serve_small_model.py`) and sets
-//! `OPENVAALA_SMALL_MODEL_ADDRESS`. It takes minutes for an answer and is not clever, so it is asked up to three times.
+//! `OPENVAALA_SMALL_MODEL_ADDRESS`. Its first answer takes a minute and it is not clever, so it is asked up to three times.
 
 use std::time::{Duration, Instant};
 
