@@ -4,8 +4,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use openvaala_executor::tool::{Routed, Toolbox};
-use openvaala_protocol::content::{BlobRef, Content};
-use openvaala_protocol::conversation::{ModelRef, TurnFailure, TurnFailureKind};
+use openvaala_protocol::content::Content;
+use openvaala_protocol::conversation::{ModelRef, TurnFailureKind};
 use openvaala_protocol::event::{Live, PartialItem};
 use openvaala_protocol::id::{ItemId, TurnId};
 use openvaala_protocol::item::{
@@ -15,7 +15,7 @@ use openvaala_protocol::time::Timestamp;
 use openvaala_protocol::usage::Usage;
 
 use super::answer::{Answer, Asked, Source};
-use super::retry::RetryPolicy;
+use super::event::{AgentEvent, Alarm, Ending, Failure, Limits, RunningCall, ToolOutcome};
 use super::scribe::{Place, Scribe, Tick};
 use crate::model::{ModelErrorKind, ModelEvent, StopReason};
 use crate::session::Effect;
@@ -24,104 +24,6 @@ use crate::session::Effect;
 ///
 /// The turn has to be committed within one second, so a little is left for the commit.
 const TOOL_GRACE: Duration = Duration::from_millis(850);
-
-/// What happens to a running agent.
-#[derive(Debug)]
-pub(crate) enum AgentEvent {
-    /// Workspaces are open; the tools are those, until the turn ends.
-    Prepared {
-        toolbox: Arc<Toolbox>,
-        account: Option<String>,
-    },
-    /// Workspaces could not be opened.
-    NotPrepared { message: String },
-    /// The model answers.
-    Model { request: u64, event: ModelEvent },
-    /// The model request failed.
-    ModelFailed { request: u64, failure: Failure },
-    /// A tool has ended.
-    ToolEnded {
-        result: ItemId,
-        outcome: ToolOutcome,
-    },
-    /// A time has come that was asked for.
-    Alarm(Alarm),
-}
-
-/// How a model request failed.
-#[derive(Clone, Debug, PartialEq)]
-pub(crate) struct Failure {
-    pub(crate) kind: ModelErrorKind,
-    pub(crate) message: String,
-    pub(crate) status: Option<u16>,
-    pub(crate) retry_after: Option<Duration>,
-}
-
-impl Failure {
-    pub(crate) const fn new(kind: ModelErrorKind, message: String) -> Self {
-        Self {
-            kind,
-            message,
-            status: None,
-            retry_after: None,
-        }
-    }
-}
-
-/// What an agent waits for with an alarm.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub(crate) enum Alarm {
-    /// Nobody waits for tools any longer.
-    GraceOver,
-    /// The request that failed is asked again.
-    AskAgain { request: u64 },
-}
-
-/// What came of a tool call.
-#[derive(Clone, Debug, PartialEq)]
-pub(crate) struct ToolOutcome {
-    pub(crate) status: ToolResultStatus,
-    pub(crate) content: Vec<Content>,
-    pub(crate) exit_code: Option<i32>,
-    pub(crate) output: Option<BlobRef>,
-}
-
-impl ToolOutcome {
-    pub(crate) fn said(status: ToolResultStatus, text: impl Into<String>) -> Self {
-        Self {
-            status,
-            content: vec![Content::text(text)],
-            exit_code: None,
-            output: None,
-        }
-    }
-}
-
-/// A call that is to run now.
-#[derive(Clone, Debug, PartialEq)]
-pub(crate) struct RunningCall {
-    pub(crate) result: ItemId,
-    pub(crate) call_id: String,
-    pub(crate) tool: String,
-    pub(crate) arguments: String,
-}
-
-/// How a turn ended.
-#[derive(Clone, Debug, PartialEq)]
-pub(crate) enum Ending {
-    Completed,
-    Failed(TurnFailure),
-    Interrupted(InterruptionCause),
-}
-
-impl Ending {
-    pub(crate) fn failed(kind: TurnFailureKind, message: impl Into<String>) -> Self {
-        Self::Failed(TurnFailure {
-            kind,
-            message: message.into(),
-        })
-    }
-}
 
 /// The agent of one turn.
 #[derive(Debug)]
@@ -149,13 +51,6 @@ enum Phase {
     /// The request failed and will be asked again.
     Waiting,
     Tools(Vec<Call>),
-}
-
-/// How far an agent goes.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Limits {
-    pub(crate) steps: u32,
-    pub(crate) retry: RetryPolicy,
 }
 
 #[derive(Debug)]

@@ -14,6 +14,7 @@ use openvaala_storage::Error;
 use super::run::SessionDeps;
 use super::spool::{Settle, SpoolSink, spool};
 use crate::agent::{RunningCall, ToolOutcome};
+use crate::dao::blob::HEAD;
 
 /// Images above this size go to the blob stream.
 const INLINE_IMAGE: usize = 64 << 10;
@@ -114,9 +115,9 @@ async fn outcome(
     }
     let settled = sink.settle(how(sink, cut, whole)).await?;
     if settled.lost > 0 && !sink.goes_on() {
-        let (lost, bytes) = (settled.lost >> 20, settled.bytes >> 20);
+        let (lost, bytes, head) = (settled.lost >> 20, settled.bytes >> 20, HEAD >> 20);
         content.push(Content::text(format!(
-            "[of {bytes} MiB of output the first 255 MiB and the end are kept; {lost} MiB between them are not]"
+            "[of {bytes} MiB of output the first {head} MiB and the end are kept; {lost} MiB between them are not]"
         )));
     }
     let status = match output.status {

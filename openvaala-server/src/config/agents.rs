@@ -1,13 +1,12 @@
 //! `agents/NAME.yaml`: agents with instructions, a model and tools of their own.
 
 use std::collections::BTreeMap;
-use std::ffi::OsStr;
 use std::path::Path;
 
 use serde::{Deserialize, Deserializer};
 
 use super::fault::ConfigFault;
-use super::load::{is_name, parse, read, yaml_files};
+use super::load::{name_of, parse, read, yaml_files};
 use super::schema::{Filled, from_text, given};
 use super::{AgentConfig, ModelChoice};
 
@@ -76,17 +75,7 @@ pub(super) fn load_agents(
 
 fn load_agent(path: &Path) -> Result<AgentConfig, ConfigFault> {
     let whole = |message: String| ConfigFault::whole(path.display().to_string(), message);
-    if path.extension() != Some(OsStr::new("yaml")) {
-        let message = "the name of an agent's file ends in .yaml: rename it";
-        return Err(whole(message.to_owned()));
-    }
-    let name = path.file_stem().and_then(OsStr::to_str).unwrap_or_default();
-    if !is_name(name) {
-        let shown: String = name.chars().take(80).collect();
-        return Err(whole(format!(
-            "{shown:?} is no name of an agent: expected 1 to 64 of a-z A-Z 0-9 _ - .: rename the file"
-        )));
-    }
+    let name = name_of(path, "an agent")?;
     let text = read(path)?.ok_or_else(|| whole("it is gone".to_owned()))?;
     let file: AgentFile = parse(path, &text)?;
     let tools = file

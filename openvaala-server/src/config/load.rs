@@ -140,12 +140,7 @@ fn load_provider(
     environment: &Environment,
 ) -> Result<(ProviderConfig, Option<String>), ConfigFault> {
     let whole = |message: String| ConfigFault::whole(path.display().to_string(), message);
-    if path.extension() != Some(OsStr::new("yaml")) {
-        return Err(whole(
-            "the name of a provider's file ends in .yaml: rename it".to_owned(),
-        ));
-    }
-    let name = path.file_stem().and_then(OsStr::to_str).unwrap_or_default();
+    let name = name_of(path, "a provider")?;
     check_name(name).map_err(|message| whole(format!("{message}: rename the file")))?;
     let text = read(path)?.ok_or_else(|| whole("it is gone".to_owned()))?;
     // A file of an unknown type is refused as that, not for the fields that its type has.
@@ -214,10 +209,29 @@ pub(super) fn from_variable(variable: String, environment: &Environment) -> Resu
     Ok(Key::FromVariable { variable, key })
 }
 
-/// Whether a text can be the name of a provider or an agent.
-pub(super) fn is_name(name: &str) -> bool {
+/// The name that a file gives to what is in it; `what` that is stands in the errors.
+pub(super) fn name_of<'a>(path: &'a Path, what: &str) -> Result<&'a str, ConfigFault> {
+    let whole = |message: String| ConfigFault::whole(path.display().to_string(), message);
+    if path.extension() != Some(OsStr::new("yaml")) {
+        return Err(whole(format!(
+            "the name of {what}'s file ends in .yaml: rename it"
+        )));
+    }
+    let name = path.file_stem().and_then(OsStr::to_str).unwrap_or_default();
+    check_letters(name, what).map_err(|message| whole(format!("{message}: rename the file")))?;
+    Ok(name)
+}
+
+/// Why a text can be no name of a provider or an agent.
+fn check_letters(name: &str, what: &str) -> Result<(), String> {
     let allowed = |b: u8| b.is_ascii_alphanumeric() || matches!(b, b'_' | b'-' | b'.');
-    (1..=64).contains(&name.len()) && name.bytes().all(allowed) && !name.starts_with('.')
+    if (1..=64).contains(&name.len()) && name.bytes().all(allowed) && !name.starts_with('.') {
+        return Ok(());
+    }
+    let shown: String = name.chars().take(80).collect();
+    Err(format!(
+        "{shown:?} is no name of {what}: expected 1 to 64 of a-z A-Z 0-9 _ - ."
+    ))
 }
 
 /// Why a text can be no provider's name.
@@ -225,13 +239,7 @@ pub(super) fn check_name(name: &str) -> Result<(), String> {
     if name == DEMO {
         return Err(format!("the name {DEMO:?} belongs to the built-in script"));
     }
-    if !is_name(name) {
-        let shown: String = name.chars().take(80).collect();
-        return Err(format!(
-            "{shown:?} is no name of a provider: expected 1 to 64 of a-z A-Z 0-9 _ - ."
-        ));
-    }
-    Ok(())
+    check_letters(name, "a provider")
 }
 
 /// Reads one value of a YAML text; a file with nothing in it reads as an empty mapping.
