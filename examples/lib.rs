@@ -14,5 +14,9 @@ mod tools {}
 #[doc = include_str!("../docs/providers.md")]
 mod providers {}
 
+#[cfg(doctest)]
+#[doc = include_str!("../docs/storage.md")]
+mod storage {}
+
 #[cfg(test)]
 mod tests;

@@ -175,6 +175,18 @@ fn own_storage_holds_a_conversation() {
     assert_eq!(session.trim().len(), 36, "{outcome:?}");
 }
 
+#[test]
+fn custom_storage_counts_what_a_conversation_writes() {
+    let outcome = run("custom_storage", &[]);
+    let words: Vec<&str> = outcome.stdout.split_whitespace().collect();
+    let [entries, "entries", "in", appends, "appends"] = words[..] else {
+        panic!("{outcome:?}");
+    };
+    let (entries, appends): (u64, u64) = (entries.parse().unwrap(), appends.parse().unwrap());
+    // The input, the answer, the states before and after.
+    assert!(appends >= 3 && entries > appends, "{outcome:?}");
+}
+
 /// The file that the server of a sandbox has written.
 fn discovery_file(sandbox: &Sandbox) -> String {
     let entries = fs::read_dir(sandbox.state()).unwrap();
