@@ -25,10 +25,16 @@
     reason = "a suite says that a rule is broken by a panic"
 )]
 
+pub mod durability;
 pub mod log;
 pub mod record;
 
+use futures::FutureExt;
+use futures::future::BoxFuture;
 use serde_json::value::RawValue;
+
+use crate::log::LogStorage;
+use crate::record::RecordStorage;
 
 /// Payloads that a careless back end changes.
 const DELICATE_PAYLOADS: &[&str] = &[
@@ -58,8 +64,62 @@ fn raw(text: &str) -> Box<RawValue> {
 #[macro_export]
 macro_rules! log_storage_conformance {
     ($make:expr) => {
-        $crate::__conformance_tests! {
-            log $make;
+        $crate::__log_rules! { __conformance_tests log $make }
+    };
+}
+
+/// Expands to one test for each rule of a [`LogStorage`](crate::LogStorage) that outlives its process.
+///
+/// The first argument is as for [`log_storage_conformance`]. The second is called with what the first returned, the storage and what is kept with it, and
+/// returns the same after closing the storage and opening it again from what lies on disk: a future like the first.
+///
+/// ```
+/// # #[cfg(feature = "file")]
+/// mod tests {
+///     use openvaala_storage::file::{FileOptions, FileStorage};
+///     use tempfile::TempDir;
+///
+///     async fn make() -> (FileStorage, TempDir) {
+///         let dir = tempfile::tempdir().unwrap();
+///         (FileStorage::open(FileOptions::new(dir.path())).unwrap(), dir)
+///     }
+///
+///     async fn reopen((storage, dir): (FileStorage, TempDir)) -> (FileStorage, TempDir) {
+///         drop(storage);
+///         (FileStorage::open(FileOptions::new(dir.path())).unwrap(), dir)
+///     }
+///
+///     openvaala_storage::log_storage_durability!(make, reopen);
+/// }
+/// ```
+#[macro_export]
+macro_rules! log_storage_durability {
+    ($make:expr, $reopen:expr) => {
+        $crate::__durability_tests! { $make, $reopen;
+            acknowledged_entries_are_there_after_a_restart
+            numbers_go_on_after_a_restart
+            deletions_last_over_a_restart
+        }
+    };
+}
+
+/// Expands to one test for each rule of [`RecordStorage`](crate::RecordStorage).
+///
+/// The argument is as for [`log_storage_conformance`]; the storage must declare [`record::namespaces`].
+#[macro_export]
+macro_rules! record_storage_conformance {
+    ($make:expr) => {
+        $crate::__record_rules! { __conformance_tests record $make }
+    };
+}
+
+/// The names of all rules of logs, given to another macro behind what it is given.
+#[doc(hidden)]
+#[macro_export]
+macro_rules! __log_rules {
+    ($then:ident $($with:tt)*) => {
+        $crate::$then! {
+            $($with)*;
             numbers_are_dense_from_one
             a_batch_keeps_its_order_and_times
             r_29_pages_of_every_size_give_each_entry_once
@@ -84,14 +144,13 @@ macro_rules! log_storage_conformance {
     };
 }
 
-/// Expands to one test for each rule of [`RecordStorage`](crate::RecordStorage).
-///
-/// The argument is as for [`log_storage_conformance`]; the storage must declare [`record::namespaces`].
+/// The names of all rules of records, given to another macro behind what it is given.
+#[doc(hidden)]
 #[macro_export]
-macro_rules! record_storage_conformance {
-    ($make:expr) => {
-        $crate::__conformance_tests! {
-            record $make;
+macro_rules! __record_rules {
+    ($then:ident $($with:tt)*) => {
+        $crate::$then! {
+            $($with)*;
             a_record_is_replaced_by_its_key
             r_38_payloads_come_back_byte_for_byte
             x_13_keys_are_compared_exactly
@@ -125,17 +184,55 @@ macro_rules! __conformance_tests {
     };
 }
 
+#[doc(hidden)]
+#[macro_export]
+macro_rules! __durability_tests {
+    ($make:expr, $reopen:expr; $($case:ident)*) => {
+        $(
+            #[::tokio::test]
+            async fn $case() {
+                let made = ($make)().await;
+                $crate::conformance::durability::$case(made, $reopen).await;
+            }
+        )*
+    };
+}
+
+#[doc(hidden)]
+#[macro_export]
+macro_rules! __rule_table {
+    ($suite:ident; $($case:ident)*) => {
+        vec![$((stringify!($case), |storage| $crate::conformance::$suite::$case(storage).boxed())),*]
+    };
+}
+
+/// A rule: its name, and what panics where a storage breaks it.
+pub type Rule<S> = (&'static str, fn(&S) -> BoxFuture<'_, ()>);
+
+/// All rules of [`LogStorage`](crate::LogStorage), for who wants to run them in a way of their own.
+pub fn log_rules() -> Vec<Rule<dyn LogStorage>> {
+    __log_rules! { __rule_table log }
+}
+
+/// All rules of [`RecordStorage`](crate::RecordStorage), for who wants to run them in a way of their own.
+pub fn record_rules() -> Vec<Rule<dyn RecordStorage>> {
+    __record_rules! { __rule_table record }
+}
+
 #[cfg(test)]
 mod tests {
     fn cases(source: &str) -> Vec<&str> {
         let names = source.split("pub async fn ").skip(1);
-        names.filter_map(|rest| rest.split('(').next()).collect()
+        names
+            .filter_map(|rest| rest.split(['(', '<']).next())
+            .collect()
     }
 
     #[test]
     fn every_case_is_in_its_macro() {
         let macros = include_str!("conformance.rs");
         let sources = [
+            include_str!("conformance/durability.rs"),
             include_str!("conformance/log.rs"),
             include_str!("conformance/record.rs"),
         ];

@@ -1,5 +1,6 @@
-//! The back ends from outside: each passes the suites.
+//! The back ends from outside: each passes the suites, and wrong ones do not.
 
 #![allow(clippy::unwrap_used, reason = "tests")]
 
 mod conformance;
+mod wrong;

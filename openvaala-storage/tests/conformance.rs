@@ -7,7 +7,7 @@ use openvaala_storage::file::{FileOptions, FileStorage};
 use openvaala_storage::sqlite::{SqliteDatabase, SqliteOptions};
 use openvaala_storage::{
     LogStorage, RecordStorage, StagedLogStorage, StagedRecordStorage, log_storage_conformance,
-    record_storage_conformance,
+    log_storage_durability, record_storage_conformance,
 };
 use tempfile::TempDir;
 
@@ -33,6 +33,41 @@ mod file {
     use super::*;
 
     log_storage_conformance!(|| async { files() });
+}
+
+mod file_opened_again {
+    use super::*;
+
+    fn open(dir: &TempDir) -> FileStorage {
+        FileStorage::open(FileOptions::new(dir.path().join("data"))).unwrap()
+    }
+
+    log_storage_durability!(|| async { files() }, |(storage, dir)| async move {
+        drop(storage);
+        (open(&dir), dir)
+    });
+}
+
+mod sqlite_log_opened_again {
+    use openvaala_storage::sqlite::SqliteLogStorage;
+
+    use super::*;
+
+    type Made = (SqliteLogStorage, TempDir);
+
+    async fn reopen((storage, dir): Made) -> Made {
+        drop(storage);
+        let options = SqliteOptions::file(dir.path().join("test.db")).namespaces(namespaces());
+        (SqliteDatabase::open(options).unwrap().log(), dir)
+    }
+
+    log_storage_durability!(
+        || async {
+            let (database, dir) = on_disk();
+            (database.log(), dir)
+        },
+        reopen
+    );
 }
 
 mod file_behind_a_pointer {

@@ -257,24 +257,30 @@ pub async fn an_undeclared_namespace_is_refused_everywhere(storage: &dyn RecordS
     }
 }
 
-/// Deleting the record at the cursor, or adding others before it, neither repeats nor skips a record.
+/// Deleting the record at the cursor, adding others before it, or both, neither repeats nor skips a record.
 pub async fn a_cursor_stays_right_while_records_change(storage: &dyn RecordStorage) {
     for sort in [SortBy::Key, SortBy::UpdatedAt] {
-        storage.delete_range(MAIN, None, None).await.unwrap();
-        for key in ["b", "c", "d", "e"] {
-            set(storage, MAIN, key, 5, "0").await;
+        for (deleted, added) in [(true, false), (false, true), (true, true)] {
+            storage.delete_range(MAIN, None, None).await.unwrap();
+            for key in ["b", "c", "d", "e"] {
+                set(storage, MAIN, key, 5, "0").await;
+            }
+            let options = ListOptions::default().sort(sort).limit(2);
+            let page = storage.list(MAIN, options.clone()).await.unwrap();
+            if deleted {
+                storage.delete(MAIN, "c").await.unwrap();
+            }
+            if added {
+                set(storage, MAIN, "a", 5, "0").await;
+            }
+            let rest = storage.list(MAIN, options.cursor(page.next)).await.unwrap();
+            let rest: Vec<_> = rest.records.iter().map(|it| it.key.as_str()).collect();
+            assert_eq!(
+                rest,
+                ["d", "e"],
+                "{sort:?}, deleted {deleted}, added {added}"
+            );
         }
-        let options = ListOptions::default().sort(sort).limit(2);
-        let page = storage.list(MAIN, options.clone()).await.unwrap();
-        storage.delete(MAIN, "c").await.unwrap();
-        set(storage, MAIN, "a", 5, "0").await;
-        let rest = storage.list(MAIN, options.cursor(page.next)).await.unwrap();
-        let rest: Vec<_> = rest
-            .records
-            .iter()
-            .map(|record| record.key.as_str())
-            .collect();
-        assert_eq!(rest, ["d", "e"], "{sort:?}");
     }
 }
 
