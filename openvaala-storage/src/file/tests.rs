@@ -4,7 +4,6 @@ mod damage;
 mod faults;
 mod faulty;
 mod lock;
-mod model;
 mod outside;
 mod sharing;
 mod torn;
