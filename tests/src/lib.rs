@@ -10,6 +10,9 @@
 //! | [`recorder`] | stands before a service and keeps what it was asked |
 //! | [`watcher`] | a client that keeps a journal of all that was acknowledged |
 //! | [`journal`], [`checker`] | what was acknowledged, and whether a data directory still has it |
+//! | [`strace`] | faults of single system calls of the real binary |
+//! | [`mounts`] | file systems that are small, read-only, or lose their power |
+//! | [`notice`] | says what could not be run here |
 //! | [`raw_client`] | hand-written HTTP and WebSocket frames, for input that no client would send |
 //! | [`wait`] | waiting for a condition with a deadline |
 //! | [`dice`] | seeded choices |
@@ -30,10 +33,13 @@ pub mod fake_model;
 mod http_request;
 pub mod journal;
 mod loopback;
+pub mod mounts;
+pub mod notice;
 pub mod raw_client;
 pub mod recorder;
 pub mod running;
 pub mod sandbox;
 pub mod server;
+pub mod strace;
 pub mod wait;
 pub mod watcher;

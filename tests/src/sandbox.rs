@@ -201,6 +201,24 @@ impl Sandbox {
         command
     }
 
+    /// As [`Self::command`], started by another program that runs it in its own place: `wrapper` are that one's words.
+    ///
+    /// # Panics
+    /// If there are no words.
+    #[must_use]
+    pub fn command_under(&self, wrapper: &[String], arguments: &[&str]) -> Command {
+        let (program, rest) = wrapper.split_first().expect("a wrapper has a name");
+        let mut command = Command::new(program);
+        command
+            .args(rest)
+            .arg(binary::openvaala())
+            .args(arguments)
+            .current_dir(self.project())
+            .env_clear()
+            .envs(&self.environment);
+        command
+    }
+
     /// Starts the binary.
     #[must_use]
     pub fn start(&self, arguments: &[&str]) -> Running {
@@ -218,7 +236,18 @@ impl Sandbox {
     #[track_caller]
     #[must_use]
     pub fn serve(&self) -> Server {
-        Server::start(self)
+        Server::try_start(self.start(&["serve"]), self)
+            .unwrap_or_else(|outcome| panic!("`serve` ended by itself: {outcome:?}"))
+    }
+
+    /// Starts `serve` under another program, such as strace, which must leave it the process id.
+    ///
+    /// # Errors
+    /// How it ended, if it did before it could be reached.
+    #[track_caller]
+    pub fn serve_under(&self, wrapper: &[String]) -> Result<Server, Outcome> {
+        let command = self.command_under(wrapper, &["serve"]);
+        Server::try_start(Running::start(command), self)
     }
 
     /// Stops the server of this sandbox in good order, and waits until it is gone.

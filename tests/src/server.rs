@@ -79,10 +79,9 @@ pub struct Server {
 }
 
 impl Server {
-    /// Starts `serve` and waits until its discovery file is there.
+    /// Starts `serve` and waits until its discovery file is there, or it has ended.
     #[track_caller]
-    pub(crate) fn start(sandbox: &Sandbox) -> Self {
-        let mut running = sandbox.start(&["serve"]);
+    pub(crate) fn try_start(mut running: Running, sandbox: &Sandbox) -> Result<Self, Outcome> {
         let pid = running.pid();
         let discovery = wait::until("the discovery file of `serve`", || {
             let ended = running.try_wait().is_some();
@@ -95,11 +94,27 @@ impl Server {
                 found.map(Some).ok_or("there is none with its pid")
             }
         });
-        let Some(discovery) = discovery else {
-            let outcome = running.finish();
-            panic!("`serve` ended by itself: {outcome:?}");
-        };
-        Self { running, discovery }
+        match discovery {
+            Some(discovery) => Ok(Self { running, discovery }),
+            None => Err(running.finish()),
+        }
+    }
+
+    /// Whether it still runs.
+    pub fn is_alive(&mut self) -> bool {
+        self.running.try_wait().is_none()
+    }
+
+    /// Waits for its end, which somebody else has caused.
+    #[track_caller]
+    #[must_use]
+    pub fn finish(self) -> Outcome {
+        self.running.finish()
+    }
+
+    /// Sends it a signal.
+    pub fn signal(&self, signal: Signal) {
+        self.running.signal(signal);
     }
 
     /// Its process id.

@@ -5,12 +5,12 @@ use std::path::Path;
 
 use openvaala_protocol::client::{Client, ClientError, Notices};
 use openvaala_protocol::content::Content;
-use openvaala_protocol::conversation::{Turn, WorkLocation};
+use openvaala_protocol::conversation::{Conversation, Turn, WorkLocation};
 use openvaala_protocol::event::{Entry, ResumeCursor};
 use openvaala_protocol::id::{ConversationId, ItemId};
 use openvaala_protocol::item::{AssistantMessage, Item};
 use openvaala_protocol::rpc::params::conversation::{
-    CreateParams, GetParams, GetResult, SubscribeParams, SubscribeResult,
+    CreateParams, GetParams, GetResult, ListParams, SubscribeParams, SubscribeResult,
 };
 use openvaala_protocol::rpc::params::session::{ItemsOrder, ItemsParams, SendMode, SendParams};
 use openvaala_protocol::rpc::{Notice, method};
@@ -49,6 +49,19 @@ impl Watcher {
         let (client, notices) = Client::connect(discovery.connect_options())
             .await
             .unwrap_or_else(|error| panic!("cannot connect: {error}"));
+        Self::of(client, notices, journal)
+    }
+
+    /// As [`Self::connect`], for a server that may die at any time.
+    ///
+    /// # Errors
+    /// What kept it from connecting.
+    pub async fn try_connect(discovery: &Discovery) -> Result<Self, ClientError> {
+        let (client, notices) = Client::connect(discovery.connect_options()).await?;
+        Ok(Self::of(client, notices, Journal::default()))
+    }
+
+    const fn of(client: Client, notices: Notices, journal: Journal) -> Self {
         Self {
             client,
             journal,
@@ -62,6 +75,15 @@ impl Watcher {
     /// # Panics
     /// If it cannot.
     pub async fn create(&mut self, folder: &Path) -> ConversationId {
+        let created = self.try_create(folder).await;
+        created.unwrap_or_else(|error| panic!("cannot create a conversation: {error}"))
+    }
+
+    /// As [`Self::create`], where it may fail.
+    ///
+    /// # Errors
+    /// What the server said.
+    pub async fn try_create(&mut self, folder: &Path) -> Result<ConversationId, ClientError> {
         let root = folder
             .to_str()
             .expect("the folder has a plain name")
@@ -74,11 +96,10 @@ impl Watcher {
                 executors,
                 ..CreateParams::default()
             })
-            .await
-            .unwrap_or_else(|error| panic!("cannot create a conversation: {error}"));
+            .await?;
         let id = created.conversation.id;
-        self.subscribe(id, None).await;
-        id
+        self.try_subscribe(id, None).await?;
+        Ok(id)
     }
 
     /// Watches a conversation from now on, or from a cursor.
@@ -90,14 +111,26 @@ impl Watcher {
         conversation_id: ConversationId,
         cursor: Option<ResumeCursor>,
     ) -> SubscribeResult {
+        let result = self.try_subscribe(conversation_id, cursor).await;
+        result.unwrap_or_else(|error| panic!("cannot subscribe: {error}"))
+    }
+
+    /// As [`Self::subscribe`], where it may fail.
+    ///
+    /// # Errors
+    /// What the server said.
+    pub async fn try_subscribe(
+        &mut self,
+        conversation_id: ConversationId,
+        cursor: Option<ResumeCursor>,
+    ) -> Result<SubscribeResult, ClientError> {
         let result = self
             .client
             .call::<method::ConversationSubscribe>(SubscribeParams {
                 conversation_id,
                 cursor,
             })
-            .await
-            .unwrap_or_else(|error| panic!("cannot subscribe: {error}"));
+            .await?;
         for entry in &result.entries {
             self.journal.note(conversation_id, entry);
         }
@@ -109,7 +142,7 @@ impl Watcher {
             self.journal.note(conversation_id, entry);
         }
         self.cursors.insert(conversation_id, result.cursor.clone());
-        result
+        Ok(result)
     }
 
     /// Sends a text.
@@ -198,6 +231,64 @@ impl Watcher {
             let turn = self.turn_end(conversation).await;
             if turn.inputs.contains(&input) {
                 return turn;
+            }
+        }
+    }
+
+    /// As [`Self::ask`], for a server that may die; `None` if it did before it said that the turn has ended.
+    ///
+    /// # Errors
+    /// What the server said instead of taking the text.
+    pub async fn try_ask(
+        &mut self,
+        conversation: ConversationId,
+        text: &str,
+    ) -> Result<Option<Turn>, ClientError> {
+        let input = self.send(conversation, text).await?;
+        while let Some(notice) = self.next().await {
+            if let Notice::ConversationEntry(told) = notice
+                && told.conversation_id == conversation
+                && let Entry::Turn { turn, .. } = told.entry
+                && turn.ended_at.is_some()
+                && turn.inputs.contains(&input)
+            {
+                return Ok(Some(turn));
+            }
+        }
+        Ok(None)
+    }
+
+    /// Notes all that comes until the connection ends.
+    ///
+    /// # Panics
+    /// If it does not end in time.
+    pub async fn drain_to_the_end(&mut self) {
+        while let Some(notice) = wait::finished("the end of it all", self.notices.recv()).await {
+            // A server that ends in good order closes its conversations.
+            if !matches!(notice, Notice::ConversationGap(_)) {
+                self.note(&notice);
+            }
+        }
+    }
+
+    /// All conversations that the server lists, the last used first.
+    ///
+    /// # Errors
+    /// What the server said.
+    pub async fn list(&self) -> Result<Vec<Conversation>, ClientError> {
+        let mut all = Vec::new();
+        let mut cursor = None;
+        loop {
+            let params = ListParams {
+                cursor,
+                limit: Some(1_000),
+                ..ListParams::default()
+            };
+            let page = self.client.call::<method::ConversationList>(params).await?;
+            all.extend(page.conversations);
+            cursor = page.next;
+            if cursor.is_none() {
+                return Ok(all);
             }
         }
     }

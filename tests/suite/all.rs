@@ -21,6 +21,7 @@ mod first_request;
 mod first_run;
 mod full_disk;
 mod interrupt;
+mod kill_points;
 mod litellm;
 mod load;
 mod small_model;

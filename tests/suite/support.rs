@@ -3,9 +3,80 @@
 use std::fs;
 use std::path::Path;
 
+use openvaala_protocol::conversation::TurnStatus;
 use openvaala_protocol::id::ConversationId;
+use openvaala_tests::checker::{When, check};
+use openvaala_tests::fake_model::{Answer, Asked, FakeModel};
+use openvaala_tests::journal::Journal;
 use openvaala_tests::running::Outcome;
+use openvaala_tests::sandbox::Sandbox;
+use openvaala_tests::server::Server;
+use openvaala_tests::watcher::Watcher;
+use pretty_assertions::assert_eq;
 use serde_json::Value;
+
+/// A model that reads `README.md` first when it is told to look, and else says what it heard.
+pub(crate) fn looks_or_repeats(asked: &Asked) -> Answer {
+    let text = asked.last_user();
+    if text.starts_with("look") && asked.results().is_empty() {
+        return Answer::tool("call_1", "read_file", r#"{"path":"README.md"}"#);
+    }
+    let heard = text.chars().take(40).collect::<String>();
+    Answer::text(&format!("heard: {heard}"))
+}
+
+/// A sandbox with such a model and something to look at.
+pub(crate) fn sandbox_with_model() -> (Sandbox, FakeModel) {
+    let model = FakeModel::start(looks_or_repeats);
+    let sandbox = Sandbox::new();
+    sandbox.use_model(&model.base_url());
+    sandbox.write_project("README.md", "# Paper plane\n");
+    (sandbox, model)
+}
+
+/// After a fault: a fresh server finds all that was acknowledged (I-1 to I-5), runs nothing any more (I-7), lists what is
+/// there and nothing else (I-6), and each conversation goes on.
+pub(crate) async fn expect_recovered(sandbox: &Sandbox, journal: Journal) -> Journal {
+    let server = sandbox.serve();
+    let mut watcher = Watcher::with_journal(&server.discovery, journal).await;
+    let listed = watcher.list().await.expect("the server lists");
+    let mut listed: Vec<_> = listed.iter().map(|one| one.id).collect();
+    listed.sort();
+    assert_eq!(listed, conversations_on_disk(sandbox), "I-6");
+    let known: Vec<_> = watcher.journal.conversations.keys().copied().collect();
+    for conversation in known {
+        if watcher.journal.conversations[&conversation].is_promised() {
+            // What is told again is compared with what was told before (I-1).
+            watcher.subscribe(conversation, None).await;
+            let turn = watcher.ask(conversation, "go on").await;
+            assert_eq!(turn.status, TurnStatus::Completed, "I-7: {turn:?}");
+        }
+    }
+    stop(server).await;
+    check(sandbox.data(), &watcher.journal, When::Settled);
+    watcher.journal
+}
+
+/// Ends a server in good order.
+pub(crate) async fn stop(server: Server) {
+    let stopped = tokio::task::spawn_blocking(|| server.terminate()).await;
+    let _ = stopped.expect("the server ends").expect_code(0);
+}
+
+/// The conversations of a sandbox that have a log.
+pub(crate) fn conversations_on_disk(sandbox: &Sandbox) -> Vec<ConversationId> {
+    let folders = sandbox.conversations().into_iter();
+    let logged = folders.filter(|folder| folder.join("metadata.jsonl").is_file());
+    logged.map(|folder| conversation_in(&folder)).collect()
+}
+
+/// The conversation whose directory that is.
+#[track_caller]
+pub(crate) fn conversation_in(folder: &Path) -> ConversationId {
+    let name = folder.file_name().and_then(|name| name.to_str());
+    name.and_then(|name| name.parse().ok())
+        .unwrap_or_else(|| panic!("{} is no conversation", folder.display()))
+}
 
 /// The conversation that an `exec` says it has made: its last line on stderr names the command to see it again.
 #[track_caller]
