@@ -134,7 +134,10 @@ impl Check<'_> {
     }
 
     fn states(&mut self, metadata: &[Line]) {
-        for (seq, (kind, wire)) in &self.known.states {
+        // Before its first input a conversation is in memory alone, and its states are told nevertheless.
+        let promised = self.known.states.iter();
+        let promised = promised.filter(|_| self.known.is_promised());
+        for (seq, (kind, wire)) in promised {
             let Some(line) = metadata.iter().find(|line| line.seq == *seq) else {
                 self.say(&format!(
                     "I-1: state {seq} ({kind}) was told and is not on disk"

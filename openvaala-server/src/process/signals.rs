@@ -14,6 +14,9 @@ pub(crate) enum Told {
     Reload,
 }
 
+/// The number of SIGXFSZ, which has no name here.
+const FILE_TOO_LARGE: i32 = 25;
+
 /// The signals of the process, if they are listened to.
 #[derive(Debug)]
 pub(crate) struct Signals(Option<[Signal; 3]>);
@@ -26,6 +29,9 @@ impl Signals {
             SignalKind::interrupt(),
             SignalKind::hangup(),
         ];
+        // A write beyond the limit of a file's size is an error of that write, not the end of the process. The handler
+        // stays for the life of the process, whoever waits for it.
+        drop(signal(SignalKind::from_raw(FILE_TOO_LARGE))?);
         let [terminate, interrupt, hangup] = kinds.map(signal);
         Ok(Self(Some([terminate?, interrupt?, hangup?])))
     }
