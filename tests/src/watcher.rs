@@ -5,8 +5,8 @@ use std::path::Path;
 
 use openvaala_protocol::client::{Client, ClientError, Notices};
 use openvaala_protocol::content::Content;
-use openvaala_protocol::conversation::{Conversation, Turn, WorkLocation};
-use openvaala_protocol::event::{Entry, ResumeCursor};
+use openvaala_protocol::conversation::{Conversation, Turn, TurnStatus, WorkLocation};
+use openvaala_protocol::event::{Entry, Live, ResumeCursor};
 use openvaala_protocol::id::{ConversationId, ItemId};
 use openvaala_protocol::item::{AssistantMessage, Item};
 use openvaala_protocol::rpc::params::conversation::{
@@ -19,6 +19,25 @@ use uuid::Uuid;
 use crate::journal::Journal;
 use crate::server::Discovery;
 use crate::wait;
+
+/// How a turn ended for a client.
+#[derive(Clone, Debug, PartialEq)]
+pub enum TurnEnd {
+    /// Its end is on disk.
+    Written(Turn),
+    /// The client was told that its end cannot be written down, and why.
+    NotWritten(String),
+    /// The server has gone.
+    Gone,
+}
+
+impl TurnEnd {
+    /// Whether the model answered and all of it is on disk.
+    #[must_use]
+    pub fn is_completed(&self) -> bool {
+        matches!(self, Self::Written(turn) if turn.status == TurnStatus::Completed)
+    }
+}
 
 /// A connected client.
 #[derive(Debug)]
@@ -235,7 +254,7 @@ impl Watcher {
         }
     }
 
-    /// As [`Self::ask`], for a server that may die; `None` if it did before it said that the turn has ended.
+    /// As [`Self::ask`], for a server that may die and a disk that may fail.
     ///
     /// # Errors
     /// What the server said instead of taking the text.
@@ -243,19 +262,27 @@ impl Watcher {
         &mut self,
         conversation: ConversationId,
         text: &str,
-    ) -> Result<Option<Turn>, ClientError> {
+    ) -> Result<TurnEnd, ClientError> {
         let input = self.send(conversation, text).await?;
         while let Some(notice) = self.next().await {
-            if let Notice::ConversationEntry(told) = notice
-                && told.conversation_id == conversation
-                && let Entry::Turn { turn, .. } = told.entry
-                && turn.ended_at.is_some()
-                && turn.inputs.contains(&input)
-            {
-                return Ok(Some(turn));
+            match notice {
+                Notice::ConversationEntry(told) if told.conversation_id == conversation => {
+                    if let Entry::Turn { turn, .. } = told.entry
+                        && turn.ended_at.is_some()
+                        && turn.inputs.contains(&input)
+                    {
+                        return Ok(TurnEnd::Written(turn));
+                    }
+                }
+                Notice::ConversationLive(told) if told.conversation_id == conversation => {
+                    if let Live::Degraded { message, .. } = told.live {
+                        return Ok(TurnEnd::NotWritten(message));
+                    }
+                }
+                _ => {}
             }
         }
-        Ok(None)
+        Ok(TurnEnd::Gone)
     }
 
     /// Notes all that comes until the connection ends.

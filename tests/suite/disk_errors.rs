@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use openvaala_protocol::client::ClientError;
-use openvaala_protocol::conversation::{Turn, TurnStatus};
+use openvaala_protocol::conversation::TurnStatus;
 use openvaala_protocol::id::ConversationId;
 use openvaala_protocol::rpc::method;
 use openvaala_protocol::rpc::params::server::StatusParams;
@@ -12,7 +12,7 @@ use openvaala_tests::mounts::{self, SmallDisk};
 use openvaala_tests::sandbox::Sandbox;
 use openvaala_tests::server::Server;
 use openvaala_tests::strace::{self, Attached, Fault};
-use openvaala_tests::watcher::Watcher;
+use openvaala_tests::watcher::{TurnEnd, Watcher};
 use pretty_assertions::assert_eq;
 
 use crate::support::{conversations_on_disk, expect_recovered, sandbox_with_model, stop};
@@ -52,7 +52,7 @@ async fn r_15_an_interrupted_write_is_completed_and_nobody_notices() {
     };
     let attached = world.attach(&Fault::error(WRITES, "EINTR").when("1+2"));
     let turn = world.ask_first("look around").await;
-    assert_eq!(turn.unwrap().unwrap().status, TurnStatus::Completed);
+    assert!(turn.as_ref().is_ok_and(TurnEnd::is_completed), "{turn:?}");
     assert!(attached.injected() > 0);
     drop(attached);
     world.end().await;
@@ -187,10 +187,11 @@ async fn each_call_of_a_log(calls: &str, error: &str) {
                 assert!(told.message.len() > 10, "{calls} {n}: {told}");
             }
             Err(other) => panic!("{calls} {n}: {other:?}"),
-            Ok(turn) => assert!(turn.is_some(), "{calls} {n}: the server has gone"),
+            Ok(end) => assert_ne!(*end, TurnEnd::Gone, "{calls} {n}"),
         }
         let met = attached.injected();
-        if STATUS_TELLS && answer.is_err() {
+        let failed = !answer.as_ref().is_ok_and(TurnEnd::is_completed);
+        if STATUS_TELLS && failed {
             let status = world.watcher.client.call::<method::ServerStatus>(StatusParams {});
             let degraded = status.await.unwrap().degraded;
             assert!(!degraded.is_empty(), "{calls} {n}: the status tells nothing");
@@ -201,19 +202,15 @@ async fn each_call_of_a_log(calls: &str, error: &str) {
         drop(attached);
         assert!(world.server.is_alive(), "{calls} {n}");
         let again = world.ask_first("now again").await;
-        let again = again.unwrap_or_else(|error| panic!("{calls} {n}: it stays broken: {error}"));
-        assert_eq!(
-            again.map(|turn| turn.status),
-            Some(TurnStatus::Completed),
-            "{calls} {n}"
+        assert!(
+            again.as_ref().is_ok_and(TurnEnd::is_completed),
+            "{calls} {n}: it stays broken: {again:?}"
         );
         println!("{calls} {n}: met {met} times, {answer:?}");
         if met == 0 {
             assert!(n > 1, "{calls}: not even the first was met");
-            assert!(
-                matches!(&answer, Ok(Some(turn)) if turn.status == TurnStatus::Completed),
-                "{calls} {n}: {answer:?}"
-            );
+            let completed = answer.as_ref().is_ok_and(TurnEnd::is_completed);
+            assert!(completed, "{calls} {n}: {answer:?}");
             return world.end().await;
         }
     }
@@ -265,7 +262,7 @@ impl World {
         Attached::to(self.server.pid(), &fault, &log)
     }
 
-    async fn ask_first(&mut self, text: &str) -> Result<Option<Turn>, ClientError> {
+    async fn ask_first(&mut self, text: &str) -> Result<TurnEnd, ClientError> {
         self.watcher.try_ask(self.first, text).await
     }
 

@@ -9,7 +9,7 @@ use openvaala_tests::journal::Journal;
 use openvaala_tests::notice::is_long;
 use openvaala_tests::sandbox::Sandbox;
 use openvaala_tests::strace::{self, Attached, Fault};
-use openvaala_tests::watcher::Watcher;
+use openvaala_tests::watcher::{TurnEnd, Watcher};
 use rustix::process::Signal;
 
 use crate::support::{conversations_on_disk, expect_recovered, sandbox_with_model, stop};
@@ -141,7 +141,7 @@ async fn at_every_in_a_conversation(calls: &str) {
         let attached = Attached::to(server.pid(), &fault, &log);
         let done = watcher.try_ask(conversation, "look around").await;
         drop(attached);
-        if matches!(done, Ok(Some(_))) {
+        if done.as_ref().is_ok_and(TurnEnd::is_completed) {
             stop(server).await;
             assert!(n > 1, "{calls}: not even the first was met");
             println!("{calls} of a conversation: none at {n}");

@@ -102,7 +102,7 @@ async fn write_until_it_fails(watcher: &mut Watcher, folder: &Path, n: usize) {
     for turn in 0.. {
         let text = format!("look around {n} {turn} {}", "x".repeat(turn * 97 % 5_000));
         match watcher.try_ask(conversation, &text).await {
-            Ok(Some(turn)) if turn.failure.is_none() => {}
+            Ok(end) if end.is_completed() => {}
             _ => return,
         }
     }
