@@ -27,6 +27,11 @@ impl Dice {
         Self { state: seed }
     }
 
+    /// A byte.
+    pub fn byte(&mut self) -> u8 {
+        self.next().to_le_bytes()[0]
+    }
+
     /// A number below `end`, which must not be 0.
     pub const fn below(&mut self, end: u64) -> u64 {
         self.next() % end

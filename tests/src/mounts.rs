@@ -108,6 +108,32 @@ impl Drop for ReadOnly {
     }
 }
 
+/// A folder that is there a second time, in another place.
+#[derive(Debug)]
+pub struct Bound {
+    at: PathBuf,
+}
+
+impl Bound {
+    /// Binds it, and makes the place for it if need be.
+    ///
+    /// # Panics
+    /// If it cannot.
+    #[must_use]
+    pub fn mount(folder: &Path, at: &Path) -> Self {
+        fs::create_dir_all(at).expect("the place can be made");
+        let source = folder.to_str().expect("the folder has a plain name");
+        assert!(mount(&["--bind", source], at), "a folder can be bound");
+        Self { at: at.to_owned() }
+    }
+}
+
+impl Drop for Bound {
+    fn drop(&mut self) {
+        unmount_lazily(&self.at);
+    }
+}
+
 /// What the cut keeps of an ext4 file system.
 #[derive(Clone, Copy, Debug)]
 pub enum Cut {

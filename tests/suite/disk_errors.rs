@@ -78,6 +78,7 @@ async fn r_16_a_log_that_cannot_be_read_is_told_and_read_when_it_can_be() {
         Err(ClientError::Rpc(error)) => assert!(error.message.len() > 10, "{error}"),
         other => assert_eq!(attached.injected(), 0, "{other:?}"),
     }
+    watcher.subscribe(world.second, None).await;
     let second = watcher.ask(world.second, "and you?").await;
     assert_eq!(second.status, TurnStatus::Completed, "I-5");
     drop(attached);

@@ -1,10 +1,12 @@
 //! What several suites need.
 
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
-use openvaala_protocol::conversation::TurnStatus;
+use openvaala_protocol::conversation::{Conversation, TurnStatus};
 use openvaala_protocol::id::ConversationId;
+use openvaala_protocol::rpc::method;
+use openvaala_protocol::rpc::params::server::ReindexParams;
 use openvaala_tests::checker::{When, check};
 use openvaala_tests::fake_model::{Answer, Asked, FakeModel};
 use openvaala_tests::journal::Journal;
@@ -55,6 +57,48 @@ pub(crate) async fn expect_recovered(sandbox: &Sandbox, journal: Journal) -> Jou
     stop(server).await;
     check(sandbox.data(), &watcher.journal, When::Settled);
     watcher.journal
+}
+
+/// Fills a data directory with conversations of one turn each and stops the server.
+pub(crate) async fn fill(sandbox: &Sandbox, conversations: usize) -> Journal {
+    let server = sandbox.serve();
+    let mut watcher = Watcher::connect(&server.discovery).await;
+    for n in 0..conversations {
+        let conversation = watcher.create(&sandbox.project()).await;
+        let turn = watcher.ask(conversation, &format!("look at {n}")).await;
+        assert_eq!(turn.status, TurnStatus::Completed);
+    }
+    stop(server).await;
+    watcher.journal
+}
+
+/// What a fresh server lists.
+pub(crate) async fn listed(sandbox: &Sandbox) -> Vec<Conversation> {
+    let server = sandbox.serve();
+    let watcher = Watcher::connect(&server.discovery).await;
+    let listed = watcher.list().await.expect("the server lists");
+    stop(server).await;
+    listed
+}
+
+/// I-6: the index says what one says that is made anew from the logs.
+pub(crate) async fn expect_index_follows(watcher: &Watcher) {
+    let before = watcher.list().await.expect("the server lists");
+    let reindexed = watcher.client.call::<method::ServerReindex>(ReindexParams {});
+    assert_eq!(reindexed.await.expect("it reindexes").damaged, Vec::<String>::new());
+    assert_eq!(watcher.list().await.expect("the server lists"), before, "I-6");
+}
+
+/// The log of the items of a conversation.
+#[track_caller]
+pub(crate) fn item_log(sandbox: &Sandbox, conversation: ConversationId) -> PathBuf {
+    let folder = sandbox.data().join("conversations").join(conversation.to_string());
+    let files = fs::read_dir(folder).expect("the conversation is on disk");
+    let mut files = files.map(|file| file.unwrap().path()).filter(|path| {
+        let name = path.file_name().unwrap_or_default().to_string_lossy();
+        name.ends_with(".jsonl") && name != "metadata.jsonl" && !name.ends_with(".blobs.jsonl")
+    });
+    files.next().expect("there is a session")
 }
 
 /// Ends a server in good order.

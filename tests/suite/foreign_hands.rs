@@ -1,0 +1,1 @@
+//! What other programs do to the files of a server.
