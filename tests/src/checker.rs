@@ -119,8 +119,8 @@ impl Check<'_> {
         }
         let empty = Vec::new();
         let metadata = streams.get("metadata").unwrap_or(&empty);
-        // A copy that a crash has cut short has none yet; nobody was told of it.
-        let may_be_half = self.when == When::Crashed && !self.known.is_promised();
+        // A first copy that a crash has cut short has none; nobody was told of it, and nobody takes it for a conversation.
+        let may_be_half = !self.known.is_promised();
         if metadata.is_empty() && !may_be_half {
             self.say("I-1: there is no metadata.jsonl, or it is empty");
         }

@@ -121,7 +121,9 @@ impl Attached {
     #[must_use]
     pub fn to(pid: u32, fault: &Fault, log: &Path) -> Self {
         let mut command = Command::new("strace");
-        command.args(fault.arguments(log)).args(["-p", &pid.to_string()]);
+        command
+            .args(fault.arguments(log))
+            .args(["-p", &pid.to_string()]);
         command.stdin(Stdio::null()).stdout(Stdio::null());
         let tracer = command.stderr(Stdio::null()).spawn();
         let mut attached = Self {
@@ -189,7 +191,9 @@ fn tracers_of(pid: u32) -> Vec<String> {
     let statuses =
         threads.filter_map(|thread| fs::read_to_string(thread.ok()?.path().join("status")).ok());
     let tracer = |status: String| {
-        let line = status.lines().find_map(|line| line.strip_prefix("TracerPid:"));
+        let line = status
+            .lines()
+            .find_map(|line| line.strip_prefix("TracerPid:"));
         line.unwrap_or_default().trim().to_owned()
     };
     statuses.map(tracer).collect()

@@ -2,6 +2,9 @@
 
 use std::time::Duration;
 
+use openvaala_protocol::event::Entry;
+use openvaala_protocol::item::ItemKind;
+use openvaala_protocol::rpc::Notice;
 use openvaala_tests::checker::{When, check};
 use openvaala_tests::dice::Dice;
 use openvaala_tests::fake_model::{Answer, Asked, FakeModel};
@@ -9,9 +12,6 @@ use openvaala_tests::journal::Journal;
 use openvaala_tests::notice::is_long;
 use openvaala_tests::sandbox::Sandbox;
 use openvaala_tests::watcher::Watcher;
-use openvaala_protocol::event::Entry;
-use openvaala_protocol::item::ItemKind;
-use openvaala_protocol::rpc::Notice;
 use serde_json::json;
 use tokio::task::JoinSet;
 
@@ -26,11 +26,15 @@ fn writes_batches(asked: &Asked) -> Answer {
         return Answer::text("I go on.");
     }
     let step = asked.step();
-    OUTPUTS.iter().enumerate().fold(Answer::stream(), |answer, (n, bytes)| {
-        let command = format!("head -c {bytes} /dev/zero | tr '\\0' x");
-        let arguments = json!({ "command": command }).to_string();
-        answer.call(&format!("call_{step}_{n}"), "bash", &arguments)
-    }).end()
+    OUTPUTS
+        .iter()
+        .enumerate()
+        .fold(Answer::stream(), |answer, (n, bytes)| {
+            let command = format!("head -c {bytes} /dev/zero | tr '\\0' x");
+            let arguments = json!({ "command": command }).to_string();
+            answer.call(&format!("call_{step}_{n}"), "bash", &arguments)
+        })
+        .end()
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

@@ -161,7 +161,10 @@ async fn r_14_a_limit_of_the_size_of_files_is_told_and_ends_nothing() {
     match watcher.send(first, &large).await {
         Err(ClientError::Rpc(error)) => {
             let text = error.message.to_lowercase();
-            assert!(text.contains("too large") || text.contains("space"), "{error}");
+            assert!(
+                text.contains("too large") || text.contains("space"),
+                "{error}"
+            );
         }
         other => panic!("a limited file took an input: {other:?}"),
     }
@@ -193,9 +196,15 @@ async fn each_call_of_a_log(calls: &str, error: &str) {
         let met = attached.injected();
         let failed = !answer.as_ref().is_ok_and(TurnEnd::is_completed);
         if STATUS_TELLS && failed {
-            let status = world.watcher.client.call::<method::ServerStatus>(StatusParams {});
+            let status = world
+                .watcher
+                .client
+                .call::<method::ServerStatus>(StatusParams {});
             let degraded = status.await.unwrap().degraded;
-            assert!(!degraded.is_empty(), "{calls} {n}: the status tells nothing");
+            assert!(
+                !degraded.is_empty(),
+                "{calls} {n}: the status tells nothing"
+            );
         }
         // The fault is still there, but only for the first one.
         let second = world.watcher.ask(world.second, "and you?").await;
@@ -307,7 +316,10 @@ async fn creation_meets(fault: &Fault) -> bool {
 }
 
 fn logs(sandbox: &Sandbox, conversation: ConversationId) -> Vec<PathBuf> {
-    let folder = sandbox.data().join("conversations").join(conversation.to_string());
+    let folder = sandbox
+        .data()
+        .join("conversations")
+        .join(conversation.to_string());
     let entries = std::fs::read_dir(folder).expect("the conversation is on disk");
     entries.map(|entry| entry.unwrap().path()).collect()
 }

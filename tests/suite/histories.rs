@@ -38,7 +38,11 @@ async fn u_001_half_a_record_before_another_on_one_line_costs_only_these_and_is_
         cursor: 0,
         limit: Some(1_000),
     };
-    let page = watcher.client.call::<method::SessionItems>(params).await.unwrap();
+    let page = watcher
+        .client
+        .call::<method::SessionItems>(params)
+        .await
+        .unwrap();
     let numbers = page.items.iter().map(|entry| match entry {
         Entry::Item { seq, .. } => (*seq, true),
         Entry::Damaged { seq, .. } => (*seq, false),
@@ -57,7 +61,9 @@ async fn u_003_numbers_out_of_order_hide_no_conversation() {
     let conversation = *journal.conversations.keys().next().unwrap();
     for log in [
         item_log(&sandbox, conversation),
-        sandbox.data().join(format!("conversations/{conversation}/metadata.jsonl")),
+        sandbox
+            .data()
+            .join(format!("conversations/{conversation}/metadata.jsonl")),
     ] {
         let text = fs::read_to_string(&log).unwrap();
         let mut lines: Vec<&str> = text.lines().collect();
@@ -78,12 +84,19 @@ async fn u_009_an_item_that_names_a_turn_which_is_not_there_hides_no_item() {
     let conversation = *journal.conversations.keys().next().unwrap();
     let log = item_log(&sandbox, conversation);
     let text = fs::read_to_string(&log).unwrap();
-    let broken: String = text.lines().enumerate().map(|(n, line)| relinked(line, n == 1)).collect();
+    let broken: String = text
+        .lines()
+        .enumerate()
+        .map(|(n, line)| relinked(line, n == 1))
+        .collect();
     assert_ne!(broken, text);
     fs::write(&log, &broken).unwrap();
     let server = sandbox.serve();
     let mut watcher = Watcher::connect(&server.discovery).await;
-    assert_eq!(watcher.items(conversation).await.len(), text.lines().count());
+    assert_eq!(
+        watcher.items(conversation).await.len(),
+        text.lines().count()
+    );
     watcher.subscribe(conversation, None).await;
     let turn = watcher.ask(conversation, "go on").await;
     assert_eq!(turn.status, TurnStatus::Completed);
@@ -97,11 +110,16 @@ fn relinked(line: &str, other_turn: bool) -> String {
     let head = head.split_once(",\"crc\"").unwrap().0;
     let data = if other_turn {
         let (before, rest) = data.split_once("\"turn\":\"").unwrap();
-        format!("{before}\"turn\":\"01890000-0000-7000-8000-000000000000{}", &rest[36..])
+        format!(
+            "{before}\"turn\":\"01890000-0000-7000-8000-000000000000{}",
+            &rest[36..]
+        )
     } else {
         data.to_owned()
     };
-    let numbers = head.trim_start_matches("{\"seq\":").replace("\"time\":", "");
+    let numbers = head
+        .trim_start_matches("{\"seq\":")
+        .replace("\"time\":", "");
     let crc = crc32c::crc32c(format!("{numbers},{data}").as_bytes());
     format!("{head},\"crc\":\"{crc:08x}\",\"data\":{data}}}\n")
 }
@@ -145,12 +163,12 @@ async fn u_012_a_very_long_first_message_is_listed_and_goes_on() {
     let turn = watcher.ask(conversation, &"long ".repeat(1 << 20)).await;
     assert_eq!(turn.status, TurnStatus::Completed);
     stop(server).await;
+    check(sandbox.data(), &watcher.journal, When::Settled);
     let listed = sandbox.run(&["list", "--json"]).expect_code(0).stdout;
     assert!(listed.contains(&conversation.to_string()), "{listed}");
     let again = sandbox.run(&["exec", "--last", "and now?"]).expect_code(0);
     assert!(again.stdout.contains("heard: and now?"), "{again:?}");
     sandbox.stop_server();
-    check(sandbox.data(), &watcher.journal, When::Settled);
 }
 
 #[test]
@@ -164,7 +182,16 @@ fn u_014_a_full_disk_leaves_the_configuration_as_it_was() {
     sandbox.set("OPENVAALA_CONFIG_DIR", &config);
     let add = |name: &str| {
         let url = "http://127.0.0.1:9/v1";
-        let arguments = ["provider", "add", name, "--base-url", url, "--model", "m", "--default", "--no-test"];
+        let arguments = [
+            "provider",
+            "add",
+            name,
+            "--base-url",
+            url,
+            "--model",
+            "m",
+            "--default",
+        ];
         sandbox.run(&arguments)
     };
     let _ = add("first").expect_code(0);
@@ -181,7 +208,11 @@ fn u_014_a_full_disk_leaves_the_configuration_as_it_was() {
 
 /// The files below a folder and what they say.
 fn texts(folder: &Path) -> Vec<(String, String)> {
-    let listing = Command::new("find").arg(folder).args(["-type", "f"]).output().unwrap();
+    let listing = Command::new("find")
+        .arg(folder)
+        .args(["-type", "f"])
+        .output()
+        .unwrap();
     let listing = String::from_utf8(listing.stdout).unwrap();
     let mut all: Vec<_> = listing
         .lines()

@@ -110,7 +110,13 @@ async fn x_05_u_007_rows_whose_log_has_gone_are_dropped() {
     assert_eq!(left.len(), 3);
     let server = sandbox.serve();
     let watcher = Watcher::connect(&server.discovery).await;
-    let mut ids: Vec<_> = watcher.list().await.unwrap().iter().map(|one| one.id).collect();
+    let mut ids: Vec<_> = watcher
+        .list()
+        .await
+        .unwrap()
+        .iter()
+        .map(|one| one.id)
+        .collect();
     ids.sort();
     assert_eq!(ids, left, "I-6");
     expect_index_follows(&watcher).await;
@@ -154,7 +160,10 @@ async fn x_07_another_program_that_locks_the_index_stops_neither_appends_nor_lis
     stranger.leave();
     let end = std::time::Instant::now() + wait::DEADLINE;
     while watcher.list().await.unwrap().len() < 2 {
-        assert!(std::time::Instant::now() < end, "the index never catches up");
+        assert!(
+            std::time::Instant::now() < end,
+            "the index never catches up"
+        );
         tokio::time::sleep(Duration::from_millis(20)).await;
     }
     expect_index_follows(&watcher).await;
@@ -199,7 +208,10 @@ async fn x_08_a_fault_of_the_index_alone_fails_no_append_and_is_told_and_repaire
         drop(attached);
         let end = std::time::Instant::now() + wait::DEADLINE;
         while watcher.list().await.map_or(0, |list| list.len()) < 2 {
-            assert!(std::time::Instant::now() < end, "the index is never repaired");
+            assert!(
+                std::time::Instant::now() < end,
+                "the index is never repaired"
+            );
             tokio::time::sleep(Duration::from_millis(20)).await;
         }
         expect_index_follows(&watcher).await;
@@ -224,7 +236,12 @@ async fn x_09_a_reindex_that_is_killed_at_any_time_leaves_nothing_half() {
         return;
     }
     let log = sandbox.root().join("strace");
-    for calls in ["pwrite64,write", "fsync,fdatasync", "rename,unlink", "openat"] {
+    for calls in [
+        "pwrite64,write",
+        "fsync,fdatasync",
+        "rename,unlink",
+        "openat",
+    ] {
         let mut n = 1;
         loop {
             let wrapper = Fault::kill(calls).nth(n).wrapper(&log);
@@ -244,25 +261,41 @@ async fn x_10_damaged_conversations_are_named_and_hide_no_other() {
     const ALL: usize = 60;
     let (sandbox, _model) = sandbox_with_model();
     fill(&sandbox, ALL).await;
-    let damaged: Vec<PathBuf> = sandbox.conversations().into_iter().step_by(25).take(3).collect();
+    let damaged: Vec<PathBuf> = sandbox
+        .conversations()
+        .into_iter()
+        .step_by(25)
+        .take(3)
+        .collect();
     for folder in &damaged {
-        fs::write(folder.join("metadata.jsonl"), "what was here is gone\n".repeat(9)).unwrap();
+        fs::write(
+            folder.join("metadata.jsonl"),
+            "what was here is gone\n".repeat(9),
+        )
+        .unwrap();
     }
     for path in database_files(&sandbox) {
         fs::remove_file(path).unwrap();
     }
     let server = sandbox.serve();
     let watcher = Watcher::connect(&server.discovery).await;
-    let report = watcher.client.call::<method::ServerReindex>(ReindexParams {});
+    let report = watcher
+        .client
+        .call::<method::ServerReindex>(ReindexParams {});
     let report = report.await.unwrap();
     assert_eq!(report.damaged.len(), 3, "{report:?}");
     for folder in &damaged {
         let id = conversation_in(folder).to_string();
-        assert!(report.damaged.iter().any(|line| line.contains(&id)), "{report:?}");
+        assert!(
+            report.damaged.iter().any(|line| line.contains(&id)),
+            "{report:?}"
+        );
     }
     let list = watcher.list().await.unwrap();
     let sound = list.iter().filter(|one| {
-        !damaged.iter().any(|folder| conversation_in(folder) == one.id)
+        !damaged
+            .iter()
+            .any(|folder| conversation_in(folder) == one.id)
     });
     assert_eq!(sound.count(), ALL - 3, "I-5");
     stop(server).await;
@@ -295,7 +328,9 @@ async fn u_006_a_row_that_is_missing_hides_no_conversation_from_who_knows_its_id
         \x20   except sqlite3.OperationalError: pass\n\
         db.commit()";
     let mut python = Command::new("python3");
-    python.args(["-c", script]).arg(sandbox.data().join(DATABASE));
+    python
+        .args(["-c", script])
+        .arg(sandbox.data().join(DATABASE));
     let done = python.status();
     assert!(done.is_ok_and(|status| status.success()));
     for conversation in conversations_on_disk(&sandbox) {

@@ -19,11 +19,7 @@ const END: u32 = 3_000;
 
 /// The next n: with `OPENVAALA_LONG` every one, else ever larger steps after the first ones.
 fn after(n: u32) -> u32 {
-    if is_long() {
-        n + 1
-    } else {
-        n + 1 + n / 8
-    }
+    if is_long() { n + 1 } else { n + 1 + n / 8 }
 }
 
 #[tokio::test]

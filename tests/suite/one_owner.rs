@@ -15,6 +15,9 @@ use rustix::process::Signal;
 
 use crate::support::{sandbox_with_model, stop};
 
+/// The exit code of a server whose data directory another one has.
+const IN_USE: i32 = 4;
+
 /// How often a server is killed and another one started.
 const ROUNDS: usize = 10;
 
@@ -40,7 +43,8 @@ async fn p_03_u_018_a_lock_file_that_names_a_living_stranger_is_only_information
     let (sandbox, _model) = sandbox_with_model();
     sandbox.serve().kill();
     for stranger in [1, process::id()] {
-        let text = format!(r#"{{"pid":{stranger},"host":"elsewhere","started_at":1,"address":null}}"#);
+        let text =
+            format!(r#"{{"pid":{stranger},"host":"elsewhere","started_at":1,"address":null}}"#);
         fs::write(sandbox.data().join("openvaala.lock"), text).unwrap();
         expect_it_serves(&sandbox, sandbox.serve()).await;
     }
@@ -53,12 +57,12 @@ async fn p_05_a_removed_or_replaced_lock_file_admits_no_second_server() {
     let lock = sandbox.data().join("openvaala.lock");
     fs::remove_file(&lock).unwrap();
     let refused = sandbox.run(&["serve"]);
-    assert_eq!(refused.code, Some(1), "{refused:?}");
+    assert_eq!(refused.code, Some(IN_USE), "{refused:?}");
     let other = sandbox.root().join("other.lock");
     fs::write(&other, "{}").unwrap();
     fs::rename(&other, &lock).unwrap();
     let refused = sandbox.run(&["serve"]);
-    assert_eq!(refused.code, Some(1), "{refused:?}");
+    assert_eq!(refused.code, Some(IN_USE), "{refused:?}");
     expect_it_serves(&sandbox, server).await;
 }
 
@@ -82,7 +86,7 @@ async fn p_06_a_data_directory_is_the_same_by_any_way_to_it() {
         let at = sandbox.root().join("bound");
         let bound = Bound::mount(sandbox.data(), &at);
         let refused = sandbox.run(&["serve", "--data-dir", at.to_str().unwrap()]);
-        assert_eq!(refused.code, Some(1), "{refused:?}");
+        assert_eq!(refused.code, Some(IN_USE), "{refused:?}");
         drop(bound);
     }
     expect_it_serves(&sandbox, server).await;
@@ -138,7 +142,7 @@ fn expect_refused(outcome: Outcome, pid: u32, sandbox: &Sandbox) {
     let data = fs::canonicalize(sandbox.data()).unwrap();
     let data = data.to_str().unwrap();
     let _ = outcome
-        .expect_code(1)
+        .expect_code(IN_USE)
         .expect_stderr(&[&pid.to_string(), data]);
 }
 

@@ -55,7 +55,10 @@ async fn cut_again_and_again(options: &str) {
         let what = [Cut::NothingFlushed, Cut::JournalFlushed][round % 2];
         // Each round begins with an empty disk's worth of room.
         let journal = round_of(&sandbox, &mut disk, what, &mut dice).await;
-        println!("{options}, {what:?}: {} entries were acknowledged", journal.len());
+        println!(
+            "{options}, {what:?}: {} entries were acknowledged",
+            journal.len()
+        );
         for folder in sandbox.conversations() {
             fs::remove_dir_all(folder).expect("a checked conversation can go");
         }
@@ -113,12 +116,15 @@ fn freeze(server: &Server) {
     server.signal(Signal::STOP);
     wait::until("all threads to stand still", || {
         let threads = fs::read_dir(format!("/proc/{}/task", server.pid()));
-        let statuses = threads.expect("the server lives").filter_map(|thread| {
-            fs::read_to_string(thread.ok()?.path().join("status")).ok()
-        });
+        let statuses = threads
+            .expect("the server lives")
+            .filter_map(|thread| fs::read_to_string(thread.ok()?.path().join("status")).ok());
         let running: Vec<_> = statuses
             .filter(|status| !status.contains("State:\tT"))
             .collect();
-        running.is_empty().then_some(()).ok_or_else(|| running.concat())
+        running
+            .is_empty()
+            .then_some(())
+            .ok_or_else(|| running.concat())
     });
 }

@@ -85,7 +85,11 @@ async fn r_35_an_output_of_100_mib_is_kept_whole() {
             blob,
             offset: at,
         };
-        let page = watcher.client.call::<method::SessionBlob>(params).await.unwrap();
+        let page = watcher
+            .client
+            .call::<method::SessionBlob>(params)
+            .await
+            .unwrap();
         assert_eq!(page.offset, whole);
         let text = page.data.trim_end_matches('=');
         whole += text.len() as u64 * 3 / 4;
@@ -102,7 +106,11 @@ async fn r_35_an_output_of_100_mib_is_kept_whole() {
 async fn r_37_output_that_is_no_text_leaves_a_log_that_is() {
     let model = FakeModel::start(|asked| {
         if asked.results().is_empty() {
-            Answer::tool("call_1", "bash", r#"{"command":"head -c 1000 /dev/urandom"}"#)
+            Answer::tool(
+                "call_1",
+                "bash",
+                r#"{"command":"head -c 1000 /dev/urandom"}"#,
+            )
         } else {
             Answer::text("done")
         }

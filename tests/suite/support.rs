@@ -84,15 +84,27 @@ pub(crate) async fn listed(sandbox: &Sandbox) -> Vec<Conversation> {
 /// I-6: the index says what one says that is made anew from the logs.
 pub(crate) async fn expect_index_follows(watcher: &Watcher) {
     let before = watcher.list().await.expect("the server lists");
-    let reindexed = watcher.client.call::<method::ServerReindex>(ReindexParams {});
-    assert_eq!(reindexed.await.expect("it reindexes").damaged, Vec::<String>::new());
-    assert_eq!(watcher.list().await.expect("the server lists"), before, "I-6");
+    let reindexed = watcher
+        .client
+        .call::<method::ServerReindex>(ReindexParams {});
+    assert_eq!(
+        reindexed.await.expect("it reindexes").damaged,
+        Vec::<String>::new()
+    );
+    assert_eq!(
+        watcher.list().await.expect("the server lists"),
+        before,
+        "I-6"
+    );
 }
 
 /// The log of the items of a conversation.
 #[track_caller]
 pub(crate) fn item_log(sandbox: &Sandbox, conversation: ConversationId) -> PathBuf {
-    let folder = sandbox.data().join("conversations").join(conversation.to_string());
+    let folder = sandbox
+        .data()
+        .join("conversations")
+        .join(conversation.to_string());
     let files = fs::read_dir(folder).expect("the conversation is on disk");
     let mut files = files.map(|file| file.unwrap().path()).filter(|path| {
         let name = path.file_name().unwrap_or_default().to_string_lossy();

@@ -30,6 +30,8 @@ pub(super) async fn run(
         .with_env_filter(filter)
         .with_writer(std::io::stderr)
         .with_ansi(false)
+        // It would say on a full disk that it cannot say anything, and panic since it cannot say that.
+        .log_internal_errors(false)
         .init();
     let mut options =
         ServerOptions::new(&dirs.config, &dirs.data, &dirs.state).with_environment(environment());
