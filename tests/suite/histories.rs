@@ -182,17 +182,7 @@ fn u_014_a_full_disk_leaves_the_configuration_as_it_was() {
     sandbox.set("OPENVAALA_CONFIG_DIR", &config);
     let add = |name: &str| {
         let url = "http://127.0.0.1:9/v1";
-        let arguments = [
-            "provider",
-            "add",
-            name,
-            "--base-url",
-            url,
-            "--model",
-            "m",
-            "--default",
-        ];
-        sandbox.run(&arguments)
+        sandbox.run(&["provider", "add", name, "--base-url", url, "--model", "m"])
     };
     let _ = add("first").expect_code(0);
     let before = texts(&config);
