@@ -24,7 +24,7 @@ use crate::wait;
 #[derive(Clone, Debug, PartialEq)]
 pub enum TurnEnd {
     /// Its end is on disk.
-    Written(Turn),
+    Written(Box<Turn>),
     /// The client was told that its end cannot be written down, and why.
     NotWritten(String),
     /// The server has gone.
@@ -271,7 +271,7 @@ impl Watcher {
                         && turn.ended_at.is_some()
                         && turn.inputs.contains(&input)
                     {
-                        return Ok(TurnEnd::Written(turn));
+                        return Ok(TurnEnd::Written(Box::new(turn)));
                     }
                 }
                 Notice::ConversationLive(told) if told.conversation_id == conversation => {
