@@ -70,9 +70,9 @@ async fn round_of(sandbox: &Sandbox, disk: &mut PowerDisk, what: Cut, dice: &mut
     let server = sandbox.serve();
     let mut writers = JoinSet::new();
     for n in 0..WRITERS {
-        let (discovery, folder) = (server.discovery.clone(), sandbox.project());
+        let mut watcher = Watcher::connect(&server.discovery).await;
+        let folder = sandbox.project();
         writers.spawn(async move {
-            let mut watcher = Watcher::connect(&discovery).await;
             write_until_it_fails(&mut watcher, &folder, n).await;
             watcher.drain_to_the_end().await;
             watcher.journal
