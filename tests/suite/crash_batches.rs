@@ -15,7 +15,7 @@ use openvaala_tests::watcher::Watcher;
 use serde_json::json;
 use tokio::task::JoinSet;
 
-use crate::support::expect_recovered;
+use crate::support::{expect_recovered, stop};
 
 /// Lengths of the outputs of one step.
 const OUTPUTS: [u32; 4] = [100, 4_000, 100_000, 1 << 20];
@@ -55,7 +55,7 @@ async fn campaign(name: &str, conversations: usize, kills: usize) {
         let mut model = FakeModel::start(writes_batches);
         let sandbox = Sandbox::new();
         sandbox.use_model(&model.base_url());
-        let journal = killed(&sandbox, conversations, &mut dice).await;
+        let journal = ended(&sandbox, conversations, &mut dice, End::Kill).await;
         entries += journal.len();
         check(sandbox.data(), &journal, When::Crashed);
         expect_recovered(&sandbox, journal).await;
@@ -64,7 +64,29 @@ async fn campaign(name: &str, conversations: usize, kills: usize) {
     println!("{name}: {kills} kills, {entries} entries were acknowledged");
 }
 
-async fn killed(sandbox: &Sandbox, conversations: usize, dice: &mut Dice) -> Journal {
+/// How a server ends.
+#[derive(Clone, Copy, PartialEq)]
+enum End {
+    Kill,
+    InGoodOrder,
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn p_15_a_server_that_is_stopped_at_any_time_leaves_no_turn_running() {
+    let mut dice = Dice::from_environment("p_15");
+    for _ in 0..if is_long() { 100 } else { 6 } {
+        let model = FakeModel::start(writes_batches);
+        let sandbox = Sandbox::new();
+        sandbox.use_model(&model.base_url());
+        let journal = ended(&sandbox, 8, &mut dice, End::InGoodOrder).await;
+        // I-7, without any server having been there since.
+        check(sandbox.data(), &journal, When::Settled);
+        expect_recovered(&sandbox, journal).await;
+    }
+}
+
+/// Ends the server while that many conversations work.
+async fn ended(sandbox: &Sandbox, conversations: usize, dice: &mut Dice, end: End) -> Journal {
     let server = sandbox.serve();
     let mut clients = JoinSet::new();
     for n in 0..conversations {
@@ -82,7 +104,10 @@ async fn killed(sandbox: &Sandbox, conversations: usize, dice: &mut Dice) -> Jou
     }
     // The fault itself is what waits here.
     tokio::time::sleep(Duration::from_millis(dice.below(500))).await;
-    tokio::task::spawn_blocking(|| server.kill()).await.unwrap();
+    match end {
+        End::Kill => tokio::task::spawn_blocking(|| server.kill()).await.unwrap(),
+        End::InGoodOrder => stop(server).await,
+    }
     let mut journal = Journal::default();
     while let Some(client) = clients.join_next().await {
         let client = client.expect("a client ends with the server");
