@@ -91,7 +91,6 @@ async fn r_16_a_log_that_cannot_be_read_is_told_and_read_when_it_can_be() {
 }
 
 #[tokio::test]
-#[ignore = "states are told no more after a promotion that failed: the feed waits for their numbers"]
 async fn r_18_a_failed_flush_of_a_directory_creates_nothing_and_a_later_try_succeeds() {
     if !strace::available("r_18: EIO on fsync") {
         return;
@@ -106,7 +105,6 @@ async fn r_18_a_failed_flush_of_a_directory_creates_nothing_and_a_later_try_succ
 }
 
 #[tokio::test]
-#[ignore = "states are told no more after a promotion that failed: the feed waits for their numbers"]
 async fn r_16_a_log_that_cannot_be_opened_creates_nothing_and_a_later_try_succeeds() {
     if !strace::available("r_16: EIO on open") {
         return;
@@ -119,7 +117,6 @@ async fn r_16_a_log_that_cannot_be_opened_creates_nothing_and_a_later_try_succee
 }
 
 #[tokio::test]
-#[ignore = "states are told no more after a promotion that failed: the feed waits for their numbers"]
 async fn r_13_a_first_message_on_a_full_disk_is_not_lost_and_nothing_half_is_listed() {
     if !mounts::available("r_13: a disk that is full at the first message") {
         return;

@@ -4,6 +4,7 @@
 //! what there is up to a point together with all that comes after it, so there is no gap and no double.
 
 use std::collections::BTreeMap;
+use std::mem;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -91,6 +92,8 @@ type SubscribeReply = oneshot::Sender<Result<Subscription, RuntimeError>>;
 enum Message {
     Entries(Vec<Entry>),
     Live(Live),
+    /// Numbers of the metadata stream, up to this one, that nobody will tell.
+    Passed(u64),
     Subscribe {
         cursor: Option<ResumeCursor>,
         reply: SubscribeReply,
@@ -111,6 +114,11 @@ impl FeedSender {
     /// Shows something volatile.
     pub(crate) async fn live(&self, live: Live) {
         let _ = self.0.send(Message::Live(live)).await;
+    }
+
+    /// Waits no more for entries of the metadata stream up to a number: they were written, but not acknowledged.
+    pub(crate) async fn passed(&self, metadata: u64) {
+        let _ = self.0.send(Message::Passed(metadata)).await;
     }
 
     pub(crate) async fn subscribe(
@@ -191,6 +199,7 @@ impl Feed {
                 message = self.receiver.recv() => match message {
                     Some(Message::Entries(entries)) => self.take_entries(entries),
                     Some(Message::Live(live)) => self.take_live(live),
+                    Some(Message::Passed(metadata)) => self.pass(metadata),
                     Some(Message::Subscribe { cursor, reply }) => self.subscribe(cursor, reply),
                     None => break,
                 },
@@ -208,6 +217,21 @@ impl Feed {
                 }
             }
         }
+        self.tell_in_order();
+    }
+
+    /// Tells what has come up to a number, and does not wait for the rest of it.
+    fn pass(&mut self, metadata: u64) {
+        let later = self.early.split_off(&(metadata + 1));
+        for entry in mem::replace(&mut self.early, later).into_values() {
+            self.tell_entry(entry);
+        }
+        let position = &mut self.view.position.metadata;
+        *position = metadata.max(*position);
+        self.tell_in_order();
+    }
+
+    fn tell_in_order(&mut self) {
         while let Some(entry) = self.early.remove(&(self.view.position.metadata + 1)) {
             self.tell_entry(entry);
         }

@@ -414,12 +414,17 @@ impl ConversationLoop {
                 }
             }
             Effect::Promote { wait } => {
-                let (id, deps) = (self.id, self.deps.clone());
+                let (id, deps, feed) = (self.id, self.deps.clone(), self.feed.clone());
                 self.work.spawn(async move {
-                    Done::Promoted {
-                        wait,
-                        result: promote(id, &deps).await,
+                    let result = promote(id, &deps).await;
+                    if result.is_err()
+                        && let Ok(key) = metadata_key(id)
+                        && let Ok(Some(staged)) = deps.log.info(&key).await
+                    {
+                        // What the batch wrote into memory stays there, but its sender is told that it failed.
+                        feed.passed(staged.last).await;
                     }
+                    Done::Promoted { wait, result }
                 });
             }
             Effect::Index {

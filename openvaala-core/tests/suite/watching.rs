@@ -1,5 +1,8 @@
 //! Subscriptions: what a watcher sees is what there is, whenever it came.
 
+use std::fs;
+
+use openvaala_core::protocol::conversation::TurnStatus;
 use openvaala_core::protocol::event::{Entry, Live, ResumeCursor};
 use openvaala_core::{FeedEvent, Input, NewConversation, RuntimeError, Subscription};
 use pretty_assertions::assert_eq;
@@ -109,4 +112,26 @@ async fn what_is_no_cursor_is_refused() {
         matches!(refused, Err(RuntimeError::InvalidCursor)),
         "{refused:?}"
     );
+}
+
+#[tokio::test]
+async fn r_13_a_watcher_sees_the_turn_that_follows_a_first_message_that_could_not_be_written() {
+    let dir = tempfile::tempdir().unwrap();
+    let (script, _requests) = Script::new(Vec::new());
+    let runtime = builder(script).data_dir(dir.path()).build().await.unwrap();
+    let conversation = runtime.create(NewConversation::default()).await.unwrap();
+    let mut events = conversation.subscribe(None).await.unwrap();
+    // A file where the directory of all conversations has to be.
+    let obstacle = dir.path().join("conversations");
+    fs::write(&obstacle, "").unwrap();
+    let refused = conversation.send(Input::text("one")).await.unwrap_err();
+    assert!(
+        matches!(refused, RuntimeError::NotWritten { .. }),
+        "{refused}"
+    );
+    fs::remove_file(&obstacle).unwrap();
+    conversation.send(Input::text("two")).await.unwrap();
+    let turn = turn_end(&mut events).await;
+    assert_eq!(turn.status, TurnStatus::Completed);
+    runtime.shutdown().await;
 }
