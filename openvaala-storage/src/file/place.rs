@@ -131,6 +131,9 @@ pub(super) fn first_sound(
     before: u64,
     end: u64,
 ) -> io::Result<Option<Mark>> {
+    if from >= before {
+        return Ok(None);
+    }
     let mut lines = Forward::glance(file, from - 1, end);
     // What belongs to the line before; only its break, if a line begins at `from`.
     lines.next()?;
