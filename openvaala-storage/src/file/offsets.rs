@@ -85,7 +85,7 @@ impl Update {
         if self.view.end - known >= GROWTH && !self.scan(&*file, &mut marks)? {
             return Ok(None);
         }
-        let is_new = kept < stored || thin_out(&mut marks);
+        let is_new = thin_out(&mut marks) || kept < stored;
         if self.writes && (is_new || kept < marks.len()) {
             let kept = if is_new { 0 } else { kept };
             if let Err(error) = self.save(&marks, kept) {
@@ -160,9 +160,10 @@ fn long_before(file: &dyn FsFile, mark: Mark, after: u64) -> io::Result<Option<M
     }))
 }
 
+/// Drops every second mark while there are too many; returns whether it did.
 fn thin_out(marks: &mut Vec<Mark>) -> bool {
     let too_many = marks.len() > MAX_MARKS;
-    if too_many {
+    while marks.len() > MAX_MARKS {
         let mut keep = false;
         marks.retain(|_| {
             keep = !keep;
@@ -233,6 +234,17 @@ mod tests {
             let whole = cut.saturating_sub(MAGIC.len()) / RECORD;
             prop_assert_eq!(decode(&bytes), &marks[..whole.min(marks.len())]);
         }
+    }
+
+    #[test]
+    fn there_are_never_too_many_marks_and_they_stay_in_order() {
+        let mut marks: Vec<Mark> = (1..=5 * MAX_MARKS as u64)
+            .map(|n| Mark { seq: n, offset: n })
+            .collect();
+        assert!(thin_out(&mut marks));
+        assert!(marks.len() <= MAX_MARKS && marks.len() > MAX_MARKS / 2);
+        assert!(marks.is_sorted_by_key(|mark| mark.seq));
+        assert!(!thin_out(&mut marks));
     }
 
     #[test]

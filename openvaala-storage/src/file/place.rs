@@ -70,34 +70,37 @@ pub(super) fn bounds(
     {
         bounds.narrow(mark, seq);
     }
-    if bounds.length() > NEAR {
-        use_hints(file, view, seq, &mut bounds, marks)?;
-    }
-    if !halve(file, seq, &mut bounds, marks)? {
-        return Ok(None);
-    }
-    Ok(Some(bounds))
+    let in_order =
+        use_hints(file, view, seq, &mut bounds, marks)? && halve(file, seq, &mut bounds, marks)?;
+    Ok(in_order.then_some(bounds))
 }
 
+/// Comes nearer by hints; returns whether the numbers are in order.
 fn use_hints(
     file: &dyn FsFile,
     view: &View,
     seq: u64,
     bounds: &mut Bounds,
     marks: &mut Marks,
-) -> io::Result<()> {
+) -> io::Result<bool> {
+    if bounds.length() <= NEAR {
+        return Ok(true);
+    }
     for hint in view.marks.hints_around(seq).into_iter().flatten() {
         if hint.offset <= bounds.low.offset || hint.offset >= bounds.high.offset {
             continue;
         }
-        if !(bounds.admits(hint) && is_at(file, hint, view.end)?) {
+        if !is_at(file, hint, view.end)? {
             marks.refute_hints();
-            return Ok(());
+            return Ok(true);
+        }
+        if !bounds.admits(hint) {
+            return Ok(false);
         }
         bounds.narrow(hint, seq);
         marks.learn(hint);
     }
-    Ok(())
+    Ok(true)
 }
 
 /// Halves what lies between two boundaries until the rest is short; returns whether the numbers are in order.
