@@ -4,6 +4,7 @@
 //! <root>/openvaala.lock                          taken while the storage is open
 //! <root>/conversations/0192f3/metadata.jsonl     the stream `metadata` at `conversations/0192f3`
 //! <root>/conversations/0192f3/metadata.torn-1    bytes that were cut from its end, kept to look at
+//! <root>/conversations/0192f3/metadata.offsets   the places of some of its entries, once it has a MiB; may be deleted at any time
 //! ```
 //!
 //! A line is an entry: `{"seq":7,"time":1700000000000,"crc":"f79b01f4","data":{"text":"hi"}}`. `crc` is the CRC32C, as 8 lower-case
@@ -15,6 +16,13 @@
 //! A coordinator thread owns the table of streams. Each append moves its stream's file to one of at most 16 threads, which writes and
 //! flushes all batches that wait for the stream at once, and gives it back. Pages are read on 4 more threads. No lock
 //! is held anywhere. Dropping the storage waits for what has begun and ends the threads.
+//!
+//! # Reading
+//!
+//! No read needs the whole file. The place of a number is found by halving the file with a few short reads; a stream of a MiB or more
+//! also has a side file with some places, which shortens the way. It is made and brought up to date in the background after appends and
+//! first reads, and never believed: each place counts once the line that is there tells the number. A wrong, old, newer or missing
+//! side file costs time, never an answer. A storage that is open for reading only doesn't write it.
 //!
 //! # Recovery
 //!
@@ -29,7 +37,10 @@ mod create;
 mod layout;
 mod line;
 mod lock;
+mod long;
 mod look;
+mod offsets;
+mod place;
 mod pool;
 mod read;
 mod recover;

@@ -39,12 +39,14 @@ pub(super) struct Stream {
 
 /// Appends batches to one stream.
 pub(super) struct Commit {
-    pub(super) layout: Layout,
-    pub(super) key: StreamKey,
-    pub(super) stream: Stream,
+    layout: Layout,
+    key: StreamKey,
+    stream: Stream,
     /// How many segments of the path are known to be flushed.
-    pub(super) durable: usize,
-    pub(super) batches: Vec<Batch>,
+    durable: usize,
+    batches: Vec<Batch>,
+    /// The view was made anew.
+    is_new: bool,
 }
 
 /// What is left after a commit.
@@ -52,6 +54,8 @@ pub(super) struct Committed {
     pub(super) stream: Stream,
     /// Places of the new entries, for the owner to add to the view.
     pub(super) marks: Marks,
+    /// The end was looked for anew: what was known of the file does not count any more.
+    pub(super) is_new: bool,
     pub(super) report: Option<Report>,
     pub(super) replies: Vec<Reply>,
 }
@@ -70,6 +74,23 @@ impl Reply {
 }
 
 impl Commit {
+    pub(super) fn new(
+        layout: Layout,
+        key: StreamKey,
+        stream: Stream,
+        durable: usize,
+        batches: Vec<Batch>,
+    ) -> Self {
+        Self {
+            layout,
+            key,
+            stream,
+            durable,
+            batches,
+            is_new: false,
+        }
+    }
+
     pub(super) fn run(mut self) -> Committed {
         let path = self.layout.file(&self.key);
         let (mut report, mut marks) = (None, Marks::default());
@@ -107,6 +128,7 @@ impl Commit {
         Committed {
             stream: self.stream,
             marks,
+            is_new: self.is_new,
             report,
             replies,
         }
@@ -165,6 +187,7 @@ impl Commit {
                 created.undo(&self.layout);
                 open(source)
             })?;
+            self.is_new = true;
             self.stream.view = Some(View {
                 stamp,
                 end: 0,
@@ -199,7 +222,10 @@ impl Commit {
                 self.cut_back(&*file, view)?
             }
             Some(view) if view.stamp == stamp => view,
-            _ => recover::inspect(&*file).map_err(recovering)?,
+            _ => {
+                self.is_new = true;
+                recover::inspect(&*file).map_err(recovering)?
+            }
         };
         self.stream.spoiled = false;
         if view.is_torn() {

@@ -1,9 +1,12 @@
 //! The owner of the table of streams: it decides who may do what when, and leaves the work to threads.
 
+mod places;
+mod removal;
+
 use std::collections::{BTreeMap, HashMap, HashSet, VecDeque};
 use std::io;
 use std::mem;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, Sender};
 
@@ -11,12 +14,14 @@ use tokio::sync::oneshot;
 
 use crate::error::{Error, Result};
 use crate::file::commit::{Batch, Commit, Committed, Stream};
+use crate::file::coordinator::places::Places;
+use crate::file::coordinator::removal::Removal;
 use crate::file::layout::{Layout, present};
 use crate::file::lock::Lock;
 use crate::file::look::{self, Look, ReadPage};
 use crate::file::pool::{Outcome, Pool};
 use crate::file::remove::{self, Target};
-use crate::file::view::{Marks, View};
+use crate::file::view::{Mark, Marks, View};
 use crate::file::{FileOptions, Report};
 use crate::log::{Listing, LogPath, StreamKey};
 
@@ -56,9 +61,7 @@ pub(super) enum Work {
 pub(super) enum Event {
     Committed {
         key: StreamKey,
-        stream: Box<Stream>,
-        marks: Marks,
-        report: Option<Report>,
+        committed: Box<Committed>,
     },
     Inspected {
         key: StreamKey,
@@ -68,6 +71,11 @@ pub(super) enum Event {
         key: StreamKey,
         inode: u64,
         marks: Marks,
+    },
+    Placed {
+        key: StreamKey,
+        inode: u64,
+        hints: Option<Arc<[Mark]>>,
     },
     Nothing,
     Removed {
@@ -90,14 +98,8 @@ struct Slot {
     waiting: Vec<Look>,
     /// The place in the order of use, when the file is open.
     used: Option<u64>,
-}
-
-/// A deletion that runs, or waits for threads to be done with its streams.
-struct Removal {
-    id: u64,
-    target: Target,
-    /// Away when it runs.
-    reply: Option<oneshot::Sender<Result<bool>>>,
+    /// The end of the stream when its places were last looked for; `None` = not yet.
+    placed: Option<u64>,
 }
 
 pub(super) struct Coordinator {
@@ -106,6 +108,7 @@ pub(super) struct Coordinator {
     readers: Pool<Event>,
     slots: HashMap<StreamKey, Slot>,
     removals: VecDeque<Removal>,
+    places: Places,
     /// Directories whose entries were flushed since the storage was opened.
     durable: HashSet<LogPath>,
     /// Open files that nobody uses, the least recently used first.
@@ -145,7 +148,7 @@ impl Coordinator {
         if lock.is_some() {
             let trash = layout.leftovers()?;
             if !trash.is_empty() {
-                counter = trash_number(&trash);
+                counter = removal::trash_number(&trash);
                 let layout = layout.clone();
                 flushers.run(Box::new(move || {
                     remove::finish(&layout, &trash);
@@ -159,6 +162,7 @@ impl Coordinator {
             readers,
             slots: HashMap::new(),
             removals: VecDeque::new(),
+            places: Places::default(),
             durable: HashSet::new(),
             open: BTreeMap::new(),
             open_limit: options.open_files,
@@ -184,7 +188,10 @@ impl Coordinator {
                     }
                     self.on_event(event);
                 }
-                Message::Stop => return,
+                Message::Stop => {
+                    self.places.cancel();
+                    return;
+                }
             }
         }
     }
@@ -208,14 +215,10 @@ impl Coordinator {
 
     fn on_event(&mut self, event: Event) {
         match event {
-            Event::Committed {
-                key,
-                stream,
-                marks,
-                report,
-            } => self.committed(key, *stream, marks, report),
+            Event::Committed { key, committed } => self.committed(key, *committed),
             Event::Inspected { key, view } => self.inspected(key, view),
             Event::Learned { key, inode, marks } => self.learn(&key, inode, marks),
+            Event::Placed { key, inode, hints } => self.placed(&key, inode, hints),
             Event::Nothing => {}
             Event::Removed { removal } => {
                 self.removals.retain(|other| other.id != removal);
@@ -250,31 +253,29 @@ impl Coordinator {
         slot.busy = true;
         slot.published = slot.stream.view.clone();
         self.open.remove(&slot.used.take().unwrap_or_default());
-        let commit = Commit {
-            layout: self.layout.clone(),
-            key: key.clone(),
-            stream: mem::take(&mut slot.stream),
+        let commit = Commit::new(
+            self.layout.clone(),
+            key.clone(),
+            mem::take(&mut slot.stream),
             durable,
-            batches: mem::take(&mut slot.appends),
-        };
+            mem::take(&mut slot.appends),
+        );
         self.flushers.run(Box::new(move || {
-            let Committed {
-                stream,
-                marks,
-                report,
-                replies,
-            } = commit.run();
-            let event = Event::Committed {
-                key,
-                stream: Box::new(stream),
-                marks,
-                report,
-            };
+            let mut committed = Box::new(commit.run());
+            let replies = mem::take(&mut committed.replies);
+            let event = Event::Committed { key, committed };
             Outcome::new(event, || replies.into_iter().for_each(|reply| reply.send()))
         }));
     }
 
-    fn committed(&mut self, key: StreamKey, stream: Stream, marks: Marks, report: Option<Report>) {
+    fn committed(&mut self, key: StreamKey, committed: Committed) {
+        let Committed {
+            stream,
+            marks,
+            is_new,
+            report,
+            ..
+        } = committed;
         if stream.rooted {
             self.durable.extend(key.path.ancestors());
         }
@@ -287,8 +288,12 @@ impl Coordinator {
         self.counter += 1;
         let slot = self.slots.entry(key.clone()).or_default();
         slot.busy = false;
-        slot.published = None;
         slot.stream = stream;
+        let published = slot.published.take();
+        if !is_new && let (Some(view), Some(published)) = (&mut slot.stream.view, published) {
+            // What readers have learned in the meantime.
+            view.marks = published.marks;
+        }
         if let (Some(view), false) = (&mut slot.stream.view, marks.is_empty()) {
             Arc::make_mut(&mut view.marks).merge(marks);
         }
@@ -297,7 +302,11 @@ impl Coordinator {
             self.open.insert(self.counter, key.clone());
         }
         let (view, waiting) = (slot.stream.view.clone(), mem::take(&mut slot.waiting));
+        if is_new {
+            self.forget_places(&key);
+        }
         self.answer_all(&key, view.as_ref(), waiting);
+        self.look_for_places(&key);
         self.released(key);
     }
 
@@ -310,10 +319,12 @@ impl Coordinator {
         if let Some(used) = slot.used.take() {
             self.open.remove(&used);
         }
+        slot.placed = None;
         match view {
             Ok(view) => {
                 slot.stream.view.clone_from(&view);
                 self.answer_all(&key, view.as_ref(), waiting);
+                self.look_for_places(&key);
             }
             Err(error) => {
                 tracing::warn!(stream = %key, %error, "a stream can't be read");
@@ -346,6 +357,11 @@ impl Coordinator {
             if view.stamp.inode == inode {
                 Arc::make_mut(&mut view.marks).merge(marks.clone());
             }
+        }
+        if marks.has_refuted_hints() {
+            slot.placed = None;
+            self.places.distrust(key);
+            self.look_for_places(key);
         }
     }
 
@@ -380,7 +396,10 @@ impl Coordinator {
         };
         let slot = self.slots.entry(key.clone()).or_default();
         match slot.stream.view.clone().filter(|view| view.stamp == stamp) {
-            Some(view) => self.answer(&key, &view, look),
+            Some(view) => {
+                self.answer(&key, &view, look);
+                self.look_for_places(&key);
+            }
             None => {
                 slot.busy = true;
                 slot.waiting.push(look);
@@ -434,75 +453,6 @@ impl Coordinator {
         }));
     }
 
-    fn remove(&mut self, target: Target, reply: oneshot::Sender<Result<bool>>) {
-        if self.lock.is_none() {
-            let _ = reply.send(Err(Error::ReadOnly));
-            return;
-        }
-        for (key, slot) in &mut self.slots {
-            if target.covers(key) {
-                for batch in slot.appends.drain(..) {
-                    let key = key.clone();
-                    let _ = batch.reply.send(Err(Error::Deleted { key }));
-                }
-            }
-        }
-        self.counter += 1;
-        self.removals.push_back(Removal {
-            id: self.counter,
-            target,
-            reply: Some(reply),
-        });
-        self.start_removals();
-    }
-
-    /// Starts each deletion whose streams nobody uses, in the order in which they came where they overlap.
-    fn start_removals(&mut self) {
-        for index in 0..self.removals.len() {
-            let target = self.removals[index].target.clone();
-            let mut earlier = self.removals.iter().take(index);
-            let blocked = earlier.any(|other| other.target.overlaps(&target))
-                || self
-                    .slots
-                    .iter()
-                    .any(|(key, slot)| slot.busy && target.covers(key));
-            if blocked {
-                continue;
-            }
-            if let Some(reply) = self.removals[index].reply.take() {
-                self.start_removal(self.removals[index].id, target, reply);
-            }
-        }
-    }
-
-    fn start_removal(&mut self, id: u64, target: Target, reply: oneshot::Sender<Result<bool>>) {
-        self.slots.retain(|key, slot| {
-            let covered = target.covers(key);
-            if let (true, Some(used)) = (covered, slot.used) {
-                self.open.remove(&used);
-            }
-            !covered
-        });
-        let removed = target.path();
-        // With something that is there, empty directories above are removed as well. Nobody but this storage can put
-        // it there until the deletion is done.
-        let place = target.place(&self.layout);
-        let is_there = !matches!(present(self.layout.fs.metadata(&place)), Ok(None));
-        self.durable
-            .retain(|path| !(removed.contains(path) || is_there && path.contains(removed)));
-        let layout = self.layout.clone();
-        self.flushers.run(Box::new(move || {
-            let result = remove::remove(&layout, &target, id);
-            Outcome::new(Event::Removed { removal: id }, || drop(reply.send(result)))
-        }));
-    }
-
-    fn is_being_removed(&self, key: &StreamKey) -> bool {
-        self.removals
-            .iter()
-            .any(|removal| removal.target.covers(key))
-    }
-
     fn durable_segments(&self, path: &LogPath) -> usize {
         path.ancestors()
             .take_while(|path| self.durable.contains(path))
@@ -531,15 +481,6 @@ impl Coordinator {
                 .retain(|_, slot| slot.busy || slot.used.is_some() || slot.stream.spoiled);
         }
     }
-}
-
-/// Returns a number that no leftover has.
-fn trash_number(trash: &[(PathBuf, bool)]) -> u64 {
-    let numbers = trash.iter().filter_map(|(path, _)| {
-        let (_, number) = path.file_name()?.to_str()?.rsplit_once('-')?;
-        number.parse().ok()
-    });
-    numbers.max().unwrap_or(0)
 }
 
 /// Makes the same error for one more caller.

@@ -9,6 +9,7 @@ use crate::fs::Fs;
 use crate::log::{Listing, LogPath, StreamId, StreamKey};
 
 const LOG_SUFFIX: &str = ".jsonl";
+const OFFSETS_SUFFIX: &str = ".offsets";
 const TRASH_PREFIX: &str = ".trash-";
 
 /// The directory that holds everything, and the way to it.
@@ -26,6 +27,12 @@ impl Layout {
     pub(super) fn file(&self, key: &StreamKey) -> PathBuf {
         self.directory(&key.path)
             .join(format!("{}{LOG_SUFFIX}", key.stream))
+    }
+
+    /// Returns the file with some places of a long stream.
+    pub(super) fn offsets(&self, key: &StreamKey) -> PathBuf {
+        self.directory(&key.path)
+            .join(format!("{}{OFFSETS_SUFFIX}", key.stream))
     }
 
     pub(super) fn trash(&self, n: u64) -> PathBuf {

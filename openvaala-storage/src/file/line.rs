@@ -30,7 +30,7 @@ pub(super) fn encode(out: &mut Vec<u8>, seq: u64, time: i64, data: &str) {
     } else {
         data
     };
-    let crc = checksum(seq.as_bytes(), time.as_bytes(), data.as_bytes());
+    let crc = checksum(&[seq.as_bytes(), b",", time.as_bytes(), b",", data.as_bytes()]);
     for piece in [
         SEQ,
         seq.as_bytes(),
@@ -123,8 +123,37 @@ impl Envelope<'_> {
     }
 }
 
-fn parse(text: &[u8]) -> Result<Envelope<'_>, &'static str> {
-    const SHAPE: &str = "the line is not an entry";
+/// The beginning of a line, up to its payload.
+#[derive(Debug)]
+pub(super) struct Head<'a> {
+    pub(super) seq: u64,
+    time: i64,
+    crc: &'a [u8],
+    /// The checksum of number and time, to go on with the payload.
+    begun: u32,
+    /// Where the payload begins, in bytes from the start of the text.
+    pub(super) length: usize,
+}
+
+impl Head<'_> {
+    /// The most bytes of a line that belong to its head.
+    pub(super) const MAX_BYTES: usize = 128;
+
+    /// Starts the checksum of the whole line.
+    pub(super) fn checksum(&self) -> u32 {
+        self.begun
+    }
+
+    /// Tells whether a checksum is the one in the line.
+    pub(super) fn agrees(&self, checksum: u32) -> bool {
+        format!("{checksum:08x}").as_bytes() == self.crc
+    }
+}
+
+const SHAPE: &str = "the line is not an entry";
+
+/// Reads the head of a line; its payload may be cut.
+pub(super) fn head(text: &[u8]) -> Result<Head<'_>, &'static str> {
     let rest = text.strip_prefix(SEQ).ok_or(SHAPE)?;
     let (seq, rest) = number(rest);
     let rest = rest.strip_prefix(TIME).ok_or(SHAPE)?;
@@ -132,17 +161,33 @@ fn parse(text: &[u8]) -> Result<Envelope<'_>, &'static str> {
     let rest = rest.strip_prefix(CRC).ok_or(SHAPE)?;
     let (crc, rest) = rest.split_at_checked(8).ok_or(SHAPE)?;
     let rest = rest.strip_prefix(DATA).ok_or(SHAPE)?;
-    let data = rest.strip_suffix(b"}").ok_or(SHAPE)?;
-    if crc != format!("{:08x}", checksum(seq, time, data)).as_bytes() {
-        return Err("the checksum is wrong");
-    }
+    let begun = checksum(&[seq, b",", time, b","]);
     let decimal = |digits| str::from_utf8(digits).map_err(|_| SHAPE);
     let seq = decimal(seq)?.parse().map_err(|_| SHAPE)?;
     let time = decimal(time)?.parse().map_err(|_| SHAPE)?;
     if seq == 0 {
         return Err("entries are numbered from 1");
     }
-    Ok(Envelope { seq, time, data })
+    Ok(Head {
+        seq,
+        time,
+        crc,
+        begun,
+        length: text.len() - rest.len(),
+    })
+}
+
+fn parse(text: &[u8]) -> Result<Envelope<'_>, &'static str> {
+    let head = head(text)?;
+    let data = text[head.length..].strip_suffix(b"}").ok_or(SHAPE)?;
+    if !head.agrees(crc32c::crc32c_append(head.begun, data)) {
+        return Err("the checksum is wrong");
+    }
+    Ok(Envelope {
+        seq: head.seq,
+        time: head.time,
+        data,
+    })
 }
 
 fn number(text: &[u8]) -> (&[u8], &[u8]) {
@@ -153,8 +198,8 @@ fn number(text: &[u8]) -> (&[u8], &[u8]) {
     text.split_at(length)
 }
 
-fn checksum(seq: &[u8], time: &[u8], data: &[u8]) -> u32 {
-    [seq, b",", time, b",", data]
+fn checksum(pieces: &[&[u8]]) -> u32 {
+    pieces
         .iter()
         .fold(0, |crc, piece| crc32c::crc32c_append(crc, piece))
 }

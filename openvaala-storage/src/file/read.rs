@@ -10,6 +10,7 @@ use std::io;
 use std::ops::Range;
 
 use crate::file::line::{Content, Envelope, Line};
+use crate::file::place::{BEGINNING, bounds};
 use crate::file::scan::{Backward, Forward};
 use crate::file::view::{Mark, Marks, View};
 use crate::fs::FsFile;
@@ -30,19 +31,28 @@ pub(super) fn page(
     if view.marks.is_orderly() {
         let mut marks = Marks::default();
         let entries = match options.order {
-            Order::Ascending => ascending(file, view, options.cursor, limit, &mut marks)?,
-            Order::Descending => descending(file, view, before, limit, &mut marks)?,
+            Order::Ascending => {
+                let bounds = bounds(file, view, options.cursor + 1, &mut marks)?;
+                bounds.map(|at| ascending(file, view, at.low, options.cursor, limit, &mut marks))
+            }
+            Order::Descending => {
+                let bounds = bounds(file, view, before, &mut marks)?;
+                bounds.map(|at| descending(file, at.high, before, limit, &mut marks))
+            }
         };
-        if let Some(entries) = entries {
+        if let Some(entries) = entries.transpose()?.flatten() {
             return Ok((options.page(entries, view.last), marks));
         }
     }
     let mut marks = Marks::disorderly();
     let entries = match options.order {
-        Order::Ascending => ascending(file, view, options.cursor, limit, &mut marks)?,
-        Order::Descending => Some(last_before(file, view, before, limit, &mut marks)?),
+        Order::Ascending => {
+            let from = view.start(options.cursor + 1);
+            ascending(file, view, from, options.cursor, limit, &mut marks)?.unwrap_or_default()
+        }
+        Order::Descending => last_before(file, view, before, limit, &mut marks)?,
     };
-    Ok((options.page(entries.unwrap_or_default(), view.last), marks))
+    Ok((options.page(entries, view.last), marks))
 }
 
 /// Scans a whole file and returns the number of its last entry.
@@ -56,20 +66,21 @@ pub(super) fn last_number(file: &dyn FsFile, end: u64) -> io::Result<u64> {
 fn ascending(
     file: &dyn FsFile,
     view: &View,
+    from: Mark,
     cursor: u64,
     limit: usize,
     marks: &mut Marks,
 ) -> io::Result<Option<Vec<Entry>>> {
-    let mut walk = Walk::new(file, view.start(cursor + 1, marks), view.end, view.last);
+    let mut walk = Walk::new(file, from, view.end, view.last);
     let mut page = Filling::new(limit);
     walk.run(|step| {
         for seq in step.missing.start.max(cursor + 1)..step.missing.end {
-            if !page.push(step.placeholder(seq)) {
+            if !page.push(0, || step.placeholder(seq)) {
                 return false;
             }
         }
         let seq = step.envelope.seq;
-        if seq > cursor && !page.push(step.envelope.entry(step.line)) {
+        if seq > cursor && !page.take(&step.envelope, step.line) {
             return false;
         }
         marks.note(seq, step.line.offset, step.line.length);
@@ -86,16 +97,11 @@ fn ascending(
 /// Scans backwards; `None` when the lines don't tell their numbers.
 fn descending(
     file: &dyn FsFile,
-    view: &View,
+    from: Mark,
     before: u64,
     limit: usize,
     marks: &mut Marks,
 ) -> io::Result<Option<Vec<Entry>>> {
-    let end = Mark {
-        seq: view.last + 1,
-        offset: view.end,
-    };
-    let from = view.marks.after(before).unwrap_or(end);
     let mut lines = Backward::new(file, from.offset);
     let mut page = Filling::new(limit);
     let mut next = from.seq;
@@ -117,12 +123,12 @@ fn descending(
         }
         for damage in damaged.drain(..) {
             next -= 1;
-            if next < before && !page.push(placeholder(next, damage)) {
+            if next < before && !page.push(0, || placeholder(next, damage)) {
                 return Ok(Some(page.entries));
             }
         }
         let Some((line, envelope)) = found else { break };
-        if seq < before && !page.push(envelope.entry(line)) {
+        if seq < before && !page.take(&envelope, line) {
             break;
         }
         next = seq;
@@ -143,7 +149,7 @@ fn last_before(
     limit: usize,
     marks: &mut Marks,
 ) -> io::Result<Vec<Entry>> {
-    let from = view.start(before.saturating_sub(limit as u64).max(1), marks);
+    let from = view.start(before.saturating_sub(limit as u64).max(1));
     let mut walk = Walk::new(file, from, view.end, view.last);
     let mut window = VecDeque::new();
     walk.run(|step| {
@@ -162,7 +168,7 @@ fn last_before(
     })?;
     let mut page = Filling::new(limit);
     while let Some(entry) = window.pop_back() {
-        if !page.push(entry) {
+        if !page.push(entry.json().map_or(0, |data| data.get().len()), || entry) {
             break;
         }
     }
@@ -189,12 +195,17 @@ impl Filling {
         self.entries.len() < self.limit
     }
 
-    /// Takes an entry unless the page is full.
-    fn push(&mut self, entry: Entry) -> bool {
-        self.bytes += entry.json().map_or(0, |data| data.get().len());
+    /// Takes the entry of a line unless the page is full.
+    fn take(&mut self, envelope: &Envelope<'_>, line: &Line<'_>) -> bool {
+        self.push(envelope.data.len(), || envelope.entry(line))
+    }
+
+    /// Takes an entry with so many bytes of payload unless the page is full: then it is not even copied.
+    fn push(&mut self, bytes: usize, entry: impl FnOnce() -> Entry) -> bool {
+        self.bytes += bytes;
         let full = !self.has_room() || (!self.entries.is_empty() && self.bytes > MAX_PAGE_BYTES);
         if !full {
-            self.entries.push(entry);
+            self.entries.push(entry());
         }
         !full
     }
@@ -230,13 +241,11 @@ fn placeholder(seq: u64, damage: Damage) -> Entry {
     }
 }
 
-const BEGINNING: Mark = Mark { seq: 1, offset: 0 };
-
 impl View {
-    /// Returns where a forward scan for a number may begin; a disorderly file has only what such scans have learned.
-    fn start(&self, seq: u64, marks: &Marks) -> Mark {
+    /// Returns where a scan of a disorderly file may begin: it has only what such scans have learned.
+    fn start(&self, seq: u64) -> Mark {
         let known = self.marks.before(seq);
-        let usable = known.filter(|_| self.marks.is_orderly() == marks.is_orderly());
+        let usable = known.filter(|_| !self.marks.is_orderly());
         usable.unwrap_or(BEGINNING)
     }
 }

@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use crate::file::Report;
 use crate::file::line::Content;
+use crate::file::long::{sound_number, told_number};
 use crate::file::read;
 use crate::file::scan::{Backward, read_exact_at, write_all};
 use crate::file::view::{Marks, View};
@@ -26,25 +27,24 @@ pub(super) fn inspect(file: &dyn FsFile) -> io::Result<View> {
         terminated: true,
         marks: Arc::new(Marks::default()),
     };
-    let mut lines = Backward::new(file, stamp.length);
+    let mut lines = Backward::glance(file, stamp.length);
     let mut torn = false;
     while let Some(line) = lines.next()? {
-        match line.content() {
-            Content::Blank => {
-                // Spaces without a line break: the next entry must not stand on their line.
+        if let Some(seq) = sound_number(file, &line)? {
+            view.last = seq;
+            if torn {
+                view.end = line.end();
+                view.terminated = line.terminated;
+            } else {
                 view.terminated &= line.terminated;
             }
-            Content::Damaged(_) => torn = true,
-            Content::Valid(envelope) => {
-                view.last = envelope.seq;
-                if torn {
-                    view.end = line.end();
-                    view.terminated = line.terminated;
-                } else {
-                    view.terminated &= line.terminated;
-                }
-                break;
-            }
+            break;
+        }
+        if matches!(line.content(), Content::Blank) {
+            // Spaces without a line break: the next entry must not stand on their line.
+            view.terminated &= line.terminated;
+        } else {
+            torn = true;
         }
     }
     if view.last == 0 {
@@ -53,21 +53,27 @@ pub(super) fn inspect(file: &dyn FsFile) -> io::Result<View> {
         }
         return Ok(view);
     }
-    if !follows(&mut lines, view.last)? {
+    if !follows(file, &mut lines, view.last)? {
         view.last = read::last_number(file, view.end)?;
         view.marks = Arc::new(Marks::disorderly());
     }
     Ok(view)
 }
 
-/// Tells whether the lines before a line tell that it has its number.
-fn follows(lines: &mut Backward<'_>, seq: u64) -> io::Result<bool> {
+/// Tells whether the lines before a line tell that it has its number; of a long one only the first bytes are read.
+fn follows(file: &dyn FsFile, lines: &mut Backward<'_>, seq: u64) -> io::Result<bool> {
     let mut expected = seq;
     while let Some(line) = lines.next()? {
-        match line.content() {
-            Content::Blank => {}
-            Content::Damaged(_) => expected = expected.saturating_sub(1),
-            Content::Valid(envelope) => return Ok(envelope.seq.checked_add(1) == Some(expected)),
+        let content = line.content();
+        let found = match &content {
+            Content::Blank => continue,
+            Content::Damaged(_) if line.text.is_none() => told_number(file, &line)?,
+            Content::Damaged(_) => None,
+            Content::Valid(envelope) => Some(envelope.seq),
+        };
+        match found {
+            Some(found) => return Ok(found.checked_add(1) == Some(expected)),
+            None => expected = expected.saturating_sub(1),
         }
     }
     Ok(expected == 1)

@@ -84,8 +84,9 @@ pub(super) fn finish(layout: &Layout, leftovers: &[(PathBuf, bool)]) {
     }
 }
 
-/// Removes the bytes that were cut from a stream: they are a part of what shall be gone.
+/// Removes the places of a stream, and the bytes that were cut from it: they are a part of what shall be gone.
 fn remove_side_files(layout: &Layout, key: &StreamKey, directory: &Path) -> io::Result<()> {
+    present(layout.fs.unlink(&layout.offsets(key)))?;
     let prefix = format!("{}.torn-", key.stream);
     for entry in layout.fs.list(directory)? {
         let number = entry.name.strip_prefix(&prefix);

@@ -1,11 +1,16 @@
 //! Lines of a file, forwards and backwards, in blocks.
 
 use std::io;
+use std::mem;
 
 use crate::file::line::{Line, MAX_LINE_BYTES};
 use crate::fs::FsFile;
 
+/// From this length on a line is worth a mark, and is not kept in memory where only its place matters.
+pub(super) const LONG_LINE: u64 = 64 * 1024;
+
 const BLOCK: usize = 64 * 1024;
+const GLANCE: usize = 4 * 1024;
 
 /// The lines of a file from an offset on.
 pub(super) struct Forward<'a> {
@@ -16,6 +21,10 @@ pub(super) struct Forward<'a> {
     start: u64,
     /// How much of the buffer was handed out.
     used: usize,
+    /// The smallest step of reading.
+    block: usize,
+    /// Lines that are longer have no text.
+    limit: u64,
 }
 
 impl<'a> Forward<'a> {
@@ -26,41 +35,50 @@ impl<'a> Forward<'a> {
             buffer: Vec::new(),
             start: from,
             used: 0,
+            block: BLOCK,
+            limit: MAX_LINE_BYTES,
+        }
+    }
+
+    /// Reads in small steps and keeps no more than [`LONG_LINE`] bytes of a line: for a look at a few lines.
+    pub(super) fn glance(file: &'a dyn FsFile, from: u64, end: u64) -> Self {
+        Self {
+            block: GLANCE,
+            limit: LONG_LINE,
+            ..Self::new(file, from, end)
         }
     }
 
     /// Returns the next line; `None` at the end.
     pub(super) fn next(&mut self) -> io::Result<Option<Line<'_>>> {
-        self.drop_used();
-        let offset = self.start;
-        let mut searched = 0;
+        let offset = self.start + self.used as u64;
+        let mut searched = self.used;
         let mut oversized = false;
         loop {
             if let Some(at) = memchr::memchr(b'\n', &self.buffer[searched..]) {
-                let at = searched + at;
-                self.used = at + 1;
+                let from = mem::replace(&mut self.used, searched + at + 1);
                 return Ok(Some(Line {
                     offset,
                     length: self.start + self.used as u64 - offset,
                     terminated: true,
-                    text: (!oversized).then_some(&self.buffer[..at]),
+                    text: (!oversized).then_some(&self.buffer[from..searched + at]),
                 }));
             }
             if self.filled() == self.end {
-                self.used = self.buffer.len();
+                let from = mem::replace(&mut self.used, self.buffer.len());
                 let line = Line {
                     offset,
                     length: self.end - offset,
                     terminated: false,
-                    text: (!oversized).then_some(&self.buffer),
+                    text: (!oversized).then_some(&self.buffer[from..]),
                 };
                 return Ok((line.length > 0).then_some(line));
             }
-            if self.buffer.len() as u64 > MAX_LINE_BYTES {
+            if (self.buffer.len() - self.used) as u64 > self.limit {
                 oversized = true;
                 self.used = self.buffer.len();
-                self.drop_used();
             }
+            self.drop_used();
             searched = self.buffer.len();
             self.fill()?;
         }
@@ -79,7 +97,7 @@ impl<'a> Forward<'a> {
     /// Reads on; the steps double with the line, so that a long one is copied a few times only.
     fn fill(&mut self) -> io::Result<()> {
         let from = self.buffer.len();
-        let step = (self.end - self.filled()).min(BLOCK.max(from) as u64);
+        let step = (self.end - self.filled()).min(self.block.max(from) as u64);
         self.buffer.resize(from + step as usize, 0);
         let offset = self.start + from as u64;
         read_exact_at(self.file, &mut self.buffer[from..], offset)
@@ -94,6 +112,8 @@ pub(super) struct Backward<'a> {
     start: u64,
     /// How much of the buffer was not handed out.
     left: usize,
+    /// Lines that are longer have no text.
+    limit: u64,
 }
 
 impl<'a> Backward<'a> {
@@ -103,6 +123,15 @@ impl<'a> Backward<'a> {
             buffer: Vec::new(),
             start: from,
             left: 0,
+            limit: MAX_LINE_BYTES,
+        }
+    }
+
+    /// Keeps no more than [`LONG_LINE`] bytes of a line: for a look at a few lines.
+    pub(super) fn glance(file: &'a dyn FsFile, from: u64) -> Self {
+        Self {
+            limit: LONG_LINE,
+            ..Self::new(file, from)
         }
     }
 
@@ -138,7 +167,7 @@ impl<'a> Backward<'a> {
                     text: (!oversized).then_some(text),
                 }));
             }
-            if self.buffer.len() as u64 > MAX_LINE_BYTES {
+            if self.buffer.len() as u64 > self.limit {
                 oversized = true;
                 self.buffer.clear();
             }

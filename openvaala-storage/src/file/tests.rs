@@ -1,10 +1,13 @@
 //! What only the file back end can get wrong: torn and damaged files, failing disks, other programs.
 
+#[cfg(target_os = "linux")]
+mod big;
 mod damage;
 mod faults;
 mod faulty;
 mod lock;
 mod outside;
+mod places;
 mod sharing;
 mod torn;
 

@@ -3,11 +3,13 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use crate::file::scan::LONG_LINE;
 use crate::fs::Stamp;
 use crate::log::{Fingerprint, StreamInfo};
 
 const EVERY: u64 = 64;
-const LONG_LINE: u64 = 64 * 1024;
+/// About half a MiB.
+const MAX_MARKS: usize = 16 * 1024;
 
 /// A stream as readers may see it.
 #[derive(Clone, Debug)]
@@ -69,6 +71,10 @@ pub(super) struct Marks {
     page_end: Option<Mark>,
     /// Lines are out of order: these marks come from scans that began at the beginning.
     disorderly: bool,
+    /// Marks of the side file, in order; each is looked at before it counts.
+    hints: Option<Arc<[Mark]>>,
+    /// One of the hints was wrong.
+    refuted: bool,
 }
 
 impl Marks {
@@ -93,6 +99,11 @@ impl Marks {
         }
     }
 
+    /// Remembers a boundary that was looked for.
+    pub(super) fn learn(&mut self, mark: Mark) {
+        self.offsets.insert(mark.seq, mark.offset);
+    }
+
     pub(super) fn note_page_end(&mut self, mark: Mark) {
         self.page_end = Some(mark);
     }
@@ -105,12 +116,43 @@ impl Marks {
             _ => {
                 self.offsets.extend(other.offsets);
                 self.page_end = other.page_end.or(self.page_end);
+                if other.refuted {
+                    self.hints = None;
+                }
             }
+        }
+        self.thin_out();
+    }
+
+    pub(super) fn set_hints(&mut self, hints: Arc<[Mark]>) {
+        if !self.disorderly {
+            self.hints = Some(hints);
         }
     }
 
+    pub(super) fn hints(&self) -> Option<&Arc<[Mark]>> {
+        self.hints.as_ref()
+    }
+
+    /// Says that one of the hints was wrong.
+    pub(super) fn refute_hints(&mut self) {
+        self.refuted = true;
+    }
+
+    pub(super) fn has_refuted_hints(&self) -> bool {
+        self.refuted
+    }
+
+    /// Returns the last hint at or before a number and the first one after it.
+    pub(super) fn hints_around(&self, seq: u64) -> [Option<Mark>; 2] {
+        let hints = self.hints.as_deref().unwrap_or_default();
+        let after = hints.partition_point(|hint| hint.seq <= seq);
+        let before = after.checked_sub(1).map(|index| hints[index]);
+        [before, hints.get(after).copied()]
+    }
+
     pub(super) fn is_empty(&self) -> bool {
-        self.offsets.is_empty() && self.page_end.is_none() && !self.disorderly
+        self.offsets.is_empty() && self.page_end.is_none() && !self.disorderly && !self.refuted
     }
 
     /// Returns the last boundary at or before a number.
@@ -131,5 +173,16 @@ impl Marks {
             .into_iter()
             .chain(page_end)
             .min_by_key(|mark| mark.seq)
+    }
+
+    /// Keeps every second boundary when there are too many: they are found again.
+    fn thin_out(&mut self) {
+        if self.offsets.len() > MAX_MARKS {
+            let mut keep = false;
+            self.offsets.retain(|_, _| {
+                keep = !keep;
+                keep
+            });
+        }
     }
 }
