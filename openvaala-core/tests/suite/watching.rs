@@ -131,7 +131,11 @@ async fn r_13_a_watcher_sees_the_turn_that_follows_a_first_message_that_could_no
     );
     fs::remove_file(&obstacle).unwrap();
     conversation.send(Input::text("two")).await.unwrap();
-    let turn = turn_end(&mut events).await;
-    assert_eq!(turn.status, TurnStatus::Completed);
+    let mut ends = Vec::new();
+    while ends.last() != Some(&TurnStatus::Completed) {
+        ends.push(turn_end(&mut events).await.status);
+    }
+    // The first one is told as what it was.
+    assert_eq!(ends, [TurnStatus::Failed, TurnStatus::Completed]);
     runtime.shutdown().await;
 }
