@@ -7,6 +7,7 @@ mod lock;
 mod model;
 mod outside;
 mod sharing;
+mod simulation;
 mod torn;
 
 use std::fs;
