@@ -160,8 +160,11 @@ impl Commit {
             Err(failure) => {
                 if let Some(created) = created {
                     // Nothing was acknowledged yet, so the stream does not exist.
-                    created.undo(&self.layout);
                     self.stream = Stream::default();
+                    if !created.undo(&self.layout) {
+                        // What the file holds must not count as acknowledged.
+                        (self.stream.view, self.stream.spoiled) = (Some(view), true);
+                    }
                 } else if failure.operation == ANOTHER_PROGRAM {
                     self.stream.view = None;
                 } else {
@@ -309,10 +312,12 @@ impl Commit {
     }
 
     /// Takes back what a failed append may have written, so that the stream ends on an entry.
+    ///
+    /// After a failed flush as well: whoever opens the file next must not take for written what the disk has lost.
     fn roll_back(&mut self, file: &dyn FsFile, mut view: View, failure: &Failure) {
         self.stream.spoiled = true;
-        if !failure.is_flush
-            && file.truncate(view.end).is_ok()
+        if file.truncate(view.end).is_ok()
+            && !failure.is_flush
             && let Ok(stamp) = file.metadata()
         {
             self.stream.spoiled = false;

@@ -53,6 +53,9 @@ pub(super) fn remove(layout: &Layout, target: &Target, trash: u64) -> Result<boo
     let path = target.place(layout);
     let failed = |source| Error::io("delete", &path, source);
     let stamp = present(layout.fs.metadata(&path)).map_err(failed)?;
+    if stamp.is_none() {
+        flush_absence(layout, &path).map_err(failed)?;
+    }
     // Anything else of that name belongs to somebody else.
     let is_dir = matches!(target, Target::Path(_));
     if stamp.is_none_or(|stamp| stamp.is_dir != is_dir) {
@@ -74,11 +77,24 @@ pub(super) fn remove(layout: &Layout, target: &Target, trash: u64) -> Result<boo
     Ok(true)
 }
 
+/// Makes it durable that nothing is there: a deletion or an append that failed may have left it to chance.
+fn flush_absence(layout: &Layout, path: &Path) -> io::Result<()> {
+    let above = path.ancestors().skip(1);
+    for directory in above.take_while(|directory| directory.starts_with(&layout.root)) {
+        if present(layout.fs.sync_dir(directory))?.is_some() {
+            break;
+        }
+    }
+    Ok(())
+}
+
 /// Finishes the deletions that a crash has interrupted.
 pub(super) fn finish(layout: &Layout, leftovers: &[(PathBuf, bool)]) {
-    let cleaned = leftovers
-        .iter()
-        .try_for_each(|(path, is_dir)| layout.remove_all(path, *is_dir));
+    // Whoever has renamed them may not have come to flush it: a power cut must not bring back what is half removed.
+    let cleaned = layout.fs.sync_dir(&layout.root).and_then(|()| {
+        let mut leftovers = leftovers.iter();
+        leftovers.try_for_each(|(path, is_dir)| layout.remove_all(path, *is_dir))
+    });
     if let Err(error) = cleaned {
         tracing::warn!(root = %layout.root.display(), %error, "old deletions are not cleaned up yet; the next start tries again");
     }
