@@ -2,8 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use openvaala_core::storage::{Error, ListOptions, Namespace, Record, RecordPage, Result};
-use serde_json::Value;
+use openvaala_core::storage::{ListOptions, Namespace, Record, RecordPage, Result};
 
 use crate::place::Place;
 
@@ -39,7 +38,7 @@ impl Table {
 
     pub(crate) fn list(&self, options: &ListOptions) -> Result<RecordPage> {
         let ListOptions { sort, order, .. } = *options;
-        self.check_fields(&options.filters)?;
+        options.check_fields(&self.declared)?;
         let after = options
             .cursor
             .as_deref()
@@ -48,7 +47,7 @@ impl Table {
         let wanted = self
             .records
             .values()
-            .filter(|record| is_wanted(record, options));
+            .filter(|record| options.accepts(record));
         let placed = wanted.map(|record| (Place::of(record, sort), record));
         let is_after = |place: &Place| after.as_ref().is_none_or(|it| it.is_before(place, order));
         let mut found: Vec<_> = placed.filter(|(place, _)| is_after(place)).collect();
@@ -66,26 +65,6 @@ impl Table {
                 .collect(),
         })
     }
-
-    fn check_fields(&self, filters: &[(String, String)]) -> Result<()> {
-        let Namespace { name, fields } = &self.declared;
-        match filters.iter().find(|(field, _)| !fields.contains(field)) {
-            None => Ok(()),
-            Some((field, _)) => Err(Error::UnknownField {
-                namespace: name.clone(),
-                field: field.clone(),
-                declared: fields.clone(),
-            }),
-        }
-    }
-}
-
-fn is_wanted(record: &Record, options: &ListOptions) -> bool {
-    let (from, to) = (options.from.as_deref(), options.to.as_deref());
-    let data: Value = serde_json::from_str(record.data.get()).unwrap_or_default();
-    let value = |field: &String| data.get(field).and_then(Value::as_str);
-    let mut filters = options.filters.iter();
-    within(&record.key, from, to) && filters.all(|(field, wanted)| value(field) == Some(wanted))
 }
 
 /// Whether a key lies in a range; `None` is an open end.

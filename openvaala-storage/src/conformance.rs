@@ -162,6 +162,10 @@ macro_rules! __record_rules {
             listings_give_each_record_once_in_order
             filters_must_all_hold_exactly
             filters_follow_changes_and_deletions
+            any_value_of_an_array_may_be_the_one
+            x_13_a_text_is_found_as_it_is
+            every_condition_of_a_listing_must_hold
+            texts_follow_changes_and_deletions
             x_13_an_undeclared_field_is_refused
             an_undeclared_namespace_is_refused_everywhere
             a_cursor_stays_right_while_records_change

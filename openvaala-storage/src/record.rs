@@ -6,8 +6,14 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use serde_json::value::RawValue;
 
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::log::Order;
+
+mod fields;
+
+pub(crate) use self::fields::Fields;
+#[cfg(feature = "sqlite")]
+pub(crate) use self::fields::fold;
 
 /// JSON records, addressed by namespace and key, each with an update time.
 ///
@@ -59,7 +65,7 @@ pub trait RecordStorage: Debug + Send + Sync + 'static {
     ///
     /// # Errors
     ///
-    /// [`UnknownField`](crate::Error::UnknownField) for a filter on a field that is not declared;
+    /// [`UnknownField`](crate::Error::UnknownField) for a filter on, or a search in, a field that is not declared for it;
     /// [`InvalidCursor`](crate::Error::InvalidCursor) for a cursor of another way of sorting.
     async fn list(&self, namespace: &str, options: ListOptions) -> Result<RecordPage>;
 }
@@ -124,12 +130,16 @@ impl Record {
 }
 
 /// The declaration of a namespace.
-#[derive(Clone, Debug, Eq, PartialEq)]
+#[derive(Clone, Debug, Default, Eq, PartialEq)]
+#[non_exhaustive]
 pub struct Namespace {
     /// Its name.
     pub name: String,
-    /// The top-level string fields of its records' JSON that a listing may filter by; they are indexed.
+    /// The top-level fields of its records' JSON that a listing may filter by: a string, or an array of which any string may be
+    /// the one; they are indexed.
     pub fields: Vec<String>,
+    /// The top-level string fields of its records' JSON that a listing may search for a text; they are indexed.
+    pub search: Vec<String>,
 }
 
 impl Namespace {
@@ -141,7 +151,15 @@ impl Namespace {
         Self {
             name: name.into(),
             fields: fields.into_iter().map(Into::into).collect(),
+            search: Vec::new(),
         }
+    }
+
+    /// Declares the fields that a listing may search for a text; none by default.
+    #[must_use]
+    pub fn search<F: Into<String>>(mut self, fields: impl IntoIterator<Item = F>) -> Self {
+        self.search = fields.into_iter().map(Into::into).collect();
+        self
     }
 }
 
@@ -157,6 +175,7 @@ pub enum SortBy {
 
 /// Which records [`RecordStorage::list`] returns; by default the first 100, by key, ascending.
 #[derive(Clone, Debug, Eq, PartialEq)]
+#[non_exhaustive]
 pub struct ListOptions {
     /// The smallest key, inclusive.
     pub from: Option<String>,
@@ -166,8 +185,12 @@ pub struct ListOptions {
     pub sort: SortBy,
     /// The direction.
     pub order: Order,
-    /// Field and value that must be equal; all of them must hold.
+    /// The smallest update time in milliseconds since the epoch, inclusive.
+    pub updated_from: Option<i64>,
+    /// Field and value that must be equal, or among the values of the field if it is an array; all of them must hold.
     pub filters: Vec<(String, String)>,
+    /// Field and text that the field must have in it, in any mixture of upper and lower case; all of them must hold.
+    pub texts: Vec<(String, String)>,
     /// [`RecordPage::next`] of the page before; the other options must be the same.
     pub cursor: Option<String>,
     /// The most records in the page; 0 counts as 1.
@@ -204,6 +227,23 @@ impl ListOptions {
         self
     }
 
+    /// Adds a field declared with [`Namespace::search`] and a text that it must have in it.
+    ///
+    /// Both are compared as [`str::to_lowercase`] makes them, and the text means nothing but itself: `%` is a per cent sign. A
+    /// record whose field is no string has no text in it, not even the empty one.
+    #[must_use]
+    pub fn contains(mut self, field: impl Into<String>, text: impl Into<String>) -> Self {
+        self.texts.push((field.into(), text.into()));
+        self
+    }
+
+    /// Sets the smallest update time in milliseconds since the epoch, inclusive.
+    #[must_use]
+    pub fn updated_from(mut self, time: Option<i64>) -> Self {
+        self.updated_from = time;
+        self
+    }
+
     /// Sets the cursor.
     #[must_use]
     pub fn cursor(mut self, cursor: Option<String>) -> Self {
@@ -217,6 +257,48 @@ impl ListOptions {
         self.limit = limit;
         self
     }
+
+    /// Refuses fields that a namespace does not declare: for who writes a back end.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::UnknownField`].
+    pub fn check_fields(&self, namespace: &Namespace) -> Result<()> {
+        let asked = [
+            (&self.filters, &namespace.fields),
+            (&self.texts, &namespace.search),
+        ];
+        for (conditions, declared) in asked {
+            if let Some((field, _)) = conditions.iter().find(|(it, _)| !declared.contains(it)) {
+                return Err(Error::UnknownField {
+                    namespace: namespace.name.clone(),
+                    field: field.clone(),
+                    declared: declared.clone(),
+                });
+            }
+        }
+        Ok(())
+    }
+
+    /// Tells whether a record is one of those asked for, its place after the cursor aside: for who writes a back end without a
+    /// query language of its own.
+    pub fn accepts(&self, record: &Record) -> bool {
+        let key = record.key.as_str();
+        let from = self.from.as_deref().is_none_or(|from| from <= key);
+        let to = self.to.as_deref().is_none_or(|to| key < to);
+        let time = self.updated_from.is_none_or(|it| it <= record.updated_at);
+        if !(from && to && time) {
+            return false;
+        }
+        if self.filters.is_empty() && self.texts.is_empty() {
+            return true;
+        }
+        let fields = Fields::of(&record.data);
+        let mut filters = self.filters.iter();
+        let mut texts = self.texts.iter();
+        filters.all(|(field, value)| fields.values(field).contains(value))
+            && texts.all(|(field, text)| fields.contains(field, text))
+    }
 }
 
 impl Default for ListOptions {
@@ -226,7 +308,9 @@ impl Default for ListOptions {
             to: None,
             sort: SortBy::Key,
             order: Order::Ascending,
+            updated_from: None,
             filters: Vec::new(),
+            texts: Vec::new(),
             cursor: None,
             limit: 100,
         }

@@ -1,7 +1,7 @@
 //! Logs and records in one SQLite database, on disk or in memory.
 //!
 //! One thread owns the connection that writes; readers have connections of their own, so that a listing never waits for a
-//! write. The database is in WAL mode. Appends to a log are flushed (`synchronous=FULL`) before they return; records are an
+//! write. The database is in WAL mode, except on network file systems. Appends to a log are flushed (`synchronous=FULL`) before they return; records are an
 //! index that can be rebuilt and use [`Durability`], by default `NORMAL`.
 //!
 //! ```
@@ -20,7 +20,10 @@
 //! # }
 //! ```
 
+mod check;
 mod database;
+mod failure;
+mod file_system;
 mod list;
 mod log;
 mod open;

@@ -22,6 +22,12 @@ use tokio::time::{Instant, timeout_at};
 pub(crate) const CONVERSATION: &str = "conversation";
 /// The field that tells rows with something left to do (`yes`) from others (`no`).
 pub(crate) const ACTIVE: &str = "active";
+/// The field with the status of the conversation, by its name in JSON.
+pub(crate) const STATUS: &str = "status";
+/// The field with the directories that the conversation works in.
+pub(crate) const ROOTS: &str = "roots";
+/// The field with the title, which may be searched.
+pub(crate) const TITLE: &str = "title";
 
 /// How long a row waits for a newer one to take its place.
 const GATHER: Duration = Duration::from_millis(50);
@@ -30,13 +36,17 @@ const RETRY: Duration = Duration::from_secs(2);
 
 /// What the records of a runtime must have declared.
 pub(crate) fn namespaces() -> Vec<Namespace> {
-    vec![Namespace::new(CONVERSATION, [ACTIVE])]
+    vec![Namespace::new(CONVERSATION, [ACTIVE, STATUS, ROOTS]).search([TITLE])]
 }
 
 /// One conversation in the index.
 #[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
 pub(crate) struct Row {
     active: String,
+    // Copies of what a listing filters by, where a record storage finds them.
+    status: ConversationStatus,
+    roots: Vec<String>,
+    title: Option<String>,
     /// What the metadata stream looked like when the row was made.
     pub(crate) fingerprint: String,
     pub(crate) conversation: Conversation,
@@ -49,8 +59,12 @@ impl Row {
         fingerprint: &Fingerprint,
     ) -> Self {
         let active = waiting || conversation.status == ConversationStatus::Running;
+        let roots = conversation.executors.iter().map(|it| it.root.clone());
         Self {
             active: if active { "yes" } else { "no" }.to_owned(),
+            status: conversation.status,
+            roots: roots.collect(),
+            title: conversation.title.clone(),
             fingerprint: fingerprint.as_str().to_owned(),
             conversation,
         }

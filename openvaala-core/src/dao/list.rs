@@ -4,10 +4,10 @@ use openvaala_protocol::conversation::{Conversation, ConversationStatus};
 use openvaala_protocol::time::Timestamp;
 use openvaala_storage::{Error, ListOptions, Order, RecordPage, RecordStorage, SortBy};
 
-use super::index::{CONVERSATION, Row};
+use super::index::{CONVERSATION, ROOTS, Row, STATUS, TITLE, status_name};
 use crate::error::RuntimeError;
 
-/// The most conversations that one page may have, and how many rows are read at a time.
+/// The most conversations that one page may have.
 const MAX_PAGE: usize = 1_000;
 
 /// Which page of the list of conversations to read; by default the first 50 of all.
@@ -45,28 +45,24 @@ pub struct ConversationFilter {
 }
 
 impl ConversationFilter {
-    fn takes_all(&self) -> bool {
-        *self == Self::default()
-    }
-
-    fn takes(&self, conversation: &Conversation) -> bool {
-        let status = self
-            .status
-            .is_none_or(|status| conversation.status == status);
-        let root = self.root.as_ref().is_none_or(|root| {
-            let mut locations = conversation.executors.iter();
-            locations.any(|location| location.root == *root)
-        });
-        let title = self.search.as_ref().is_none_or(|search| {
-            let title = conversation.title.as_deref().unwrap_or_default();
-            title.to_lowercase().contains(&search.to_lowercase())
-        });
-        status && root && title && !self.is_before(conversation)
-    }
-
-    fn is_before(&self, conversation: &Conversation) -> bool {
-        self.updated_since
-            .is_some_and(|since| conversation.updated_at < since)
+    /// Says it in the terms of the index.
+    fn options(&self) -> Result<ListOptions, serde_json::Error> {
+        let mut options = ListOptions::default()
+            .sort(SortBy::UpdatedAt)
+            .order(Order::Descending)
+            .updated_from(self.updated_since.map(|since| since.as_millis()));
+        if let Some(status) = self.status {
+            let name = serde_json::to_value(status)?;
+            options = options.filter(STATUS, name.as_str().unwrap_or_default());
+        }
+        if let Some(root) = &self.root {
+            options = options.filter(ROOTS, root);
+        }
+        // Conversations without a title have the empty text, too.
+        if let Some(search) = self.search.as_deref().filter(|search| !search.is_empty()) {
+            options = options.contains(TITLE, search);
+        }
+        Ok(options)
     }
 }
 
@@ -80,7 +76,7 @@ pub struct ConversationPage {
     pub next: Option<String>,
 }
 
-/// Reads a page; rows that do not pass the filter are read on over.
+/// Reads a page; rows that cannot be read are passed over.
 pub(crate) async fn list(
     records: &dyn RecordStorage,
     options: ListConversations,
@@ -94,9 +90,10 @@ pub(crate) async fn list(
     let mut conversations = Vec::new();
     loop {
         let wanted = limit - conversations.len();
-        let rows = rows(records, cursor, wanted, &filter).await?;
-        conversations.extend(rows.taken);
-        cursor = rows.next;
+        let page = page(records, filter.options().cursor(cursor).limit(wanted)).await?;
+        let rows = page.records.iter().filter_map(Row::parse);
+        conversations.extend(rows.map(|row| row.conversation));
+        cursor = page.next;
         if cursor.is_none() || conversations.len() == limit {
             break;
         }
@@ -107,64 +104,10 @@ pub(crate) async fn list(
     })
 }
 
-struct Rows {
-    /// At most as many as are wanted.
-    taken: Vec<Conversation>,
-    /// Where the rows after the last one that was looked at begin.
-    next: Option<String>,
-}
-
-/// Looks through some rows for at most `wanted` conversations.
-///
-/// A cursor comes only with a whole page. So if a page has more than are wanted it is read again up to the last one
-/// that is, and looked through again, for rows may have moved meanwhile.
-async fn rows(
-    records: &dyn RecordStorage,
-    cursor: Option<String>,
-    wanted: usize,
-    filter: &ConversationFilter,
-) -> Result<Rows, RuntimeError> {
-    let mut size = if filter.takes_all() { wanted } else { MAX_PAGE };
-    loop {
-        let page = page(records, cursor.clone(), size).await?;
-        let mut taken = Vec::new();
-        let mut ended = false;
-        for (place, record) in page.records.iter().enumerate() {
-            let Some(conversation) = Row::parse(record).map(|row| row.conversation) else {
-                continue;
-            };
-            // All that follow are older still.
-            ended = filter.is_before(&conversation);
-            if ended {
-                break;
-            }
-            if filter.takes(&conversation) {
-                taken.push((place, conversation));
-            }
-        }
-        if taken.len() > wanted {
-            size = taken[wanted - 1].0 + 1;
-            continue;
-        }
-        let next = if ended { None } else { page.next };
-        let taken = taken.into_iter().map(|(_, conversation)| conversation);
-        return Ok(Rows {
-            taken: taken.collect(),
-            next,
-        });
-    }
-}
-
 async fn page(
     records: &dyn RecordStorage,
-    cursor: Option<String>,
-    limit: usize,
+    options: ListOptions,
 ) -> Result<RecordPage, RuntimeError> {
-    let options = ListOptions::default()
-        .sort(SortBy::UpdatedAt)
-        .order(Order::Descending)
-        .cursor(cursor)
-        .limit(limit);
     let page = records.list(CONVERSATION, options).await;
     page.map_err(|error| match error {
         Error::InvalidCursor { .. } => RuntimeError::InvalidInput {

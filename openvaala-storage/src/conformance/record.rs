@@ -8,6 +8,8 @@ use crate::record::{ListOptions, Namespace, Record, RecordStorage, SortBy};
 const MAIN: &str = "main";
 const OTHER: &str = "other";
 
+const SORTS: [SortBy; 2] = [SortBy::Key, SortBy::UpdatedAt];
+
 const ODD_KEYS: &[&str] = &[
     "",
     "%",
@@ -25,10 +27,11 @@ const ODD_KEYS: &[&str] = &[
     "a:b",
 ];
 
-/// The namespaces that the suite uses: `main` with the fields `status` and `owner`, and `other` without fields.
+/// The namespaces that the suite uses: `main` with the fields `status` and `owner`, and `title` and `status` to be searched; and
+/// `other` without fields.
 pub fn namespaces() -> Vec<Namespace> {
     vec![
-        Namespace::new(MAIN, ["status", "owner"]),
+        Namespace::new(MAIN, ["status", "owner"]).search(["title", "status"]),
         Namespace::new(OTHER, [""; 0]),
     ]
 }
@@ -218,6 +221,184 @@ pub async fn filters_must_all_hold_exactly(storage: &dyn RecordStorage) {
     );
 }
 
+/// A field with several values has each of them; what is no string among them is passed over.
+pub async fn any_value_of_an_array_may_be_the_one(storage: &dyn RecordStorage) {
+    for (key, data) in [
+        ("a", r#"{"owner":["x","y","x"]}"#),
+        ("b", r#"{"owner":["y",7,null,["x"]]}"#),
+        ("c", r#"{"owner":[]}"#),
+        ("d", r#"{"owner":"x"}"#),
+        ("e", r#"{"owner":"[\"x\"]"}"#),
+    ] {
+        set(storage, MAIN, key, 1, data).await;
+    }
+    for (owners, expected) in [
+        (vec!["x"], vec!["a", "d"]),
+        (vec!["y"], vec!["a", "b"]),
+        (vec!["y", "x"], vec!["a"]),
+        (vec!["7"], vec![]),
+    ] {
+        for sort in SORTS {
+            let options = ListOptions::default().limit(1).sort(sort);
+            let options = owners
+                .iter()
+                .fold(options, |options, owner| options.filter("owner", *owner));
+            let found = paged(storage, options).await;
+            assert_eq!(found, expected, "{owners:?} {sort:?}");
+        }
+    }
+    set(storage, MAIN, "a", 2, r#"{"owner":["z"]}"#).await;
+    let by_x = ListOptions::default().filter("owner", "x");
+    assert_eq!(keys(storage, MAIN, by_x).await, ["d"]);
+}
+
+/// A text is found wherever it stands, in any case, and means itself, however odd or long it is.
+pub async fn x_13_a_text_is_found_as_it_is(storage: &dyn RecordStorage) {
+    let long = "Überlang %_".repeat(94);
+    let titles = [
+        "Fix the ÄPFEL parser",
+        "100% of it",
+        "100 parts of it",
+        "snake_case",
+        "snakeXcase",
+        "it's \"quoted\"",
+        "a\0B",
+        "😀 emoji 😀😀",
+        "ΣΊΣΥΦΟΣ",
+        "İstanbul",
+        "",
+        "back\\slash * [a-z]",
+        "'; DROP TABLE records; --",
+        &long,
+    ];
+    for (n, title) in titles.iter().enumerate() {
+        let data = serde_json::json!({ "title": title }).to_string();
+        set(storage, MAIN, &format!("{n:02}"), n as i64, &data).await;
+    }
+    set(storage, MAIN, "no text", 0, r#"{"title":["snake_case"]}"#).await;
+    let texts = [
+        "äpf",
+        "ÄPFEL P",
+        "%",
+        "_",
+        "it",
+        "IT'S \"q",
+        "\0b",
+        "😀😀",
+        "σίσυφος",
+        "i\u{307}st",
+        "i",
+        "s",
+        "",
+        "\\s",
+        "[a-z]",
+        "*",
+        "'; drop",
+        "absent text",
+        &long,
+        &long[..1000],
+    ];
+    for text in texts {
+        let has = |title: &&str| title.to_lowercase().contains(&text.to_lowercase());
+        let with = titles.iter().enumerate().filter(|(_, title)| has(title));
+        let mut expected: Vec<_> = with.map(|(n, _)| format!("{n:02}")).collect();
+        for order in [Order::Ascending, Order::Descending] {
+            for sort in SORTS {
+                let options = ListOptions::default().sort(sort).order(order).limit(2);
+                let found = paged(storage, options.contains("title", text)).await;
+                assert_eq!(found, expected, "{text:?} {sort:?} {order:?}");
+            }
+            expected.reverse();
+        }
+    }
+}
+
+/// Filters, texts and an update time must all hold, whichever of them is rare.
+pub async fn every_condition_of_a_listing_must_hold(storage: &dyn RecordStorage) {
+    for n in 0..60_i64 {
+        let status = if n % 2 == 0 { "running" } else { "idle" };
+        let owner = if n % 3 == 0 { r#"["x","y"]"# } else { r#""y""# };
+        let title = if n % 5 == 0 { "Pears" } else { "Apples" };
+        let data = format!(r#"{{"status":"{status}","owner":{owner},"title":"{title}"}}"#);
+        set(storage, MAIN, &format!("{n:02}"), 100 - n, &data).await;
+        set(storage, OTHER, &format!("{n:02}"), 100 - n, &data).await;
+    }
+    let all = ListOptions::default().updated_from(Some(51));
+    let all = all.range(Some("01".to_owned()), None);
+    type Rule = fn(&i64) -> bool;
+    let table: [(ListOptions, Rule); 7] = [
+        (all.clone(), |_| true),
+        (all.clone().contains("title", "PEAR"), |n| n % 5 == 0),
+        (all.clone().filter("status", "running"), |n| n % 2 == 0),
+        (
+            all.clone().filter("owner", "x").contains("title", "pear"),
+            |n| n % 15 == 0,
+        ),
+        (
+            all.clone().contains("title", "a").contains("status", "IDL"),
+            |n| n % 2 == 1,
+        ),
+        (
+            all.clone()
+                .filter("owner", "y")
+                .filter("status", "idle")
+                .contains("title", "app"),
+            |n| n % 2 == 1 && n % 5 != 0,
+        ),
+        (
+            all.clone()
+                .filter("owner", "x")
+                .filter("owner", "y")
+                .contains("title", "absent"),
+            |_| false,
+        ),
+    ];
+    for (options, rule) in table {
+        // The keys rise, the times fall.
+        let mut expected: Vec<_> = (1..50).filter(rule).map(|n| format!("{n:02}")).collect();
+        for (sort, order) in [
+            (SortBy::Key, Order::Ascending),
+            (SortBy::UpdatedAt, Order::Descending),
+            (SortBy::UpdatedAt, Order::Ascending),
+            (SortBy::Key, Order::Descending),
+        ] {
+            if (sort, order) == (SortBy::UpdatedAt, Order::Ascending) {
+                expected.reverse();
+            }
+            for limit in [1, 7, 60] {
+                let options = options.clone().sort(sort).order(order).limit(limit);
+                assert_eq!(
+                    paged(storage, options.clone()).await,
+                    expected,
+                    "{options:?}"
+                );
+            }
+        }
+    }
+}
+
+/// A record is found by its present text, at its present time.
+pub async fn texts_follow_changes_and_deletions(storage: &dyn RecordStorage) {
+    let by = |text: &str| {
+        let options = ListOptions::default().contains("title", text);
+        options.sort(SortBy::UpdatedAt)
+    };
+    for key in ["a", "b", "c"] {
+        set(storage, MAIN, key, 1, r#"{"title":"old"}"#).await;
+    }
+    set(storage, MAIN, "a", 2, r#"{"title":"new"}"#).await;
+    set(storage, MAIN, "b", 0, r#"{"title":"old"}"#).await;
+    assert_eq!(keys(storage, MAIN, by("old")).await, ["b", "c"]);
+    assert_eq!(keys(storage, MAIN, by("new")).await, ["a"]);
+    set(storage, MAIN, "a", 2, "{}").await;
+    assert_eq!(keys(storage, MAIN, by("new")).await, [""; 0]);
+    storage.delete(MAIN, "b").await.unwrap();
+    storage.delete_range(MAIN, Some("c"), None).await.unwrap();
+    assert_eq!(keys(storage, MAIN, by("")).await, [""; 0]);
+    set(storage, MAIN, "c", 7, r#"{"title":"again"}"#).await;
+    assert_eq!(keys(storage, MAIN, by("")).await, ["c"]);
+}
+
 /// A record is found by its present value only.
 pub async fn filters_follow_changes_and_deletions(storage: &dyn RecordStorage) {
     let by = |value: &str| ListOptions::default().filter("status", value);
@@ -234,10 +415,21 @@ pub async fn filters_follow_changes_and_deletions(storage: &dyn RecordStorage) {
 pub async fn x_13_an_undeclared_field_is_refused(storage: &dyn RecordStorage) {
     for field in ["colour", "", "status'; --", "data"] {
         let options = ListOptions::default().filter(field, "x");
-        let error = storage.list(MAIN, options).await.unwrap_err();
-        let named = matches!(&error, Error::UnknownField { field: named, .. } if named == field);
-        assert!(named, "{error}");
+        refuses(storage, options, field).await;
     }
+    // What may be filtered by need not be searched, and the other way round.
+    for field in ["owner", "", "title\0", "title' OR 1 --"] {
+        let options = ListOptions::default().contains(field, "x");
+        refuses(storage, options, field).await;
+    }
+    let options = ListOptions::default().filter("title", "x");
+    refuses(storage, options, "title").await;
+}
+
+async fn refuses(storage: &dyn RecordStorage, options: ListOptions, field: &str) {
+    let error = storage.list(MAIN, options).await.unwrap_err();
+    let named = matches!(&error, Error::UnknownField { field: named, .. } if named == field);
+    assert!(named, "{error}");
 }
 
 /// Every method refuses a namespace that is not declared.
@@ -259,26 +451,35 @@ pub async fn an_undeclared_namespace_is_refused_everywhere(storage: &dyn RecordS
 
 /// Deleting the record at the cursor, adding others before it, or both, neither repeats nor skips a record.
 pub async fn a_cursor_stays_right_while_records_change(storage: &dyn RecordStorage) {
-    for sort in [SortBy::Key, SortBy::UpdatedAt] {
+    let data = r#"{"status":"s","title":"t"}"#;
+    let all = ListOptions::default();
+    let narrowed = [
+        all.clone(),
+        all.clone().filter("status", "s"),
+        all.clone().contains("title", "T"),
+        all.updated_from(Some(5)),
+    ];
+    for (narrowed, sort) in narrowed.iter().flat_map(|it| SORTS.map(|sort| (it, sort))) {
         for (deleted, added) in [(true, false), (false, true), (true, true)] {
             storage.delete_range(MAIN, None, None).await.unwrap();
             for key in ["b", "c", "d", "e"] {
-                set(storage, MAIN, key, 5, "0").await;
+                set(storage, MAIN, key, 5, data).await;
             }
-            let options = ListOptions::default().sort(sort).limit(2);
+            let options = narrowed.clone().sort(sort).limit(2);
             let page = storage.list(MAIN, options.clone()).await.unwrap();
             if deleted {
                 storage.delete(MAIN, "c").await.unwrap();
             }
             if added {
-                set(storage, MAIN, "a", 5, "0").await;
+                set(storage, MAIN, "a", 5, data).await;
             }
-            let rest = storage.list(MAIN, options.cursor(page.next)).await.unwrap();
+            let options = options.cursor(page.next);
+            let rest = storage.list(MAIN, options.clone()).await.unwrap();
             let rest: Vec<_> = rest.records.iter().map(|it| it.key.as_str()).collect();
             assert_eq!(
                 rest,
                 ["d", "e"],
-                "{sort:?}, deleted {deleted}, added {added}"
+                "{options:?}, deleted {deleted}, added {added}"
             );
         }
     }

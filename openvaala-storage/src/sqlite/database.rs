@@ -9,6 +9,8 @@ use rusqlite::Connection;
 
 use crate::error::{Error, Result};
 use crate::record::Namespace;
+use crate::sqlite::check;
+use crate::sqlite::failure;
 use crate::sqlite::log::SqliteLogStorage;
 use crate::sqlite::open;
 use crate::sqlite::record::SqliteRecordStorage;
@@ -26,6 +28,10 @@ pub struct SqliteOptions {
     pub busy_timeout: Duration,
     /// When a change of a record is safe; logs are always flushed.
     pub durability: Durability,
+    /// The type of the file system that the file is on, as `statfs` gives it in `f_type`; asked for by default.
+    ///
+    /// On network file systems and on those of FUSE there is no write-ahead log: its shared memory works on one machine only.
+    pub file_system: Option<u64>,
 }
 
 impl SqliteOptions {
@@ -44,6 +50,7 @@ impl SqliteOptions {
             namespaces: Vec::new(),
             busy_timeout: Duration::from_secs(5),
             durability: Durability::Normal,
+            file_system: None,
         }
     }
 
@@ -65,6 +72,13 @@ impl SqliteOptions {
     #[must_use]
     pub fn durability(mut self, durability: Durability) -> Self {
         self.durability = durability;
+        self
+    }
+
+    /// Sets the type of the file system that the file is on.
+    #[must_use]
+    pub fn file_system(mut self, kind: u64) -> Self {
+        self.file_system = Some(kind);
         self
     }
 }
@@ -103,8 +117,16 @@ impl SqliteDatabase {
     ///
     /// # Errors
     ///
-    /// [`Error::Corrupt`] for a damaged file or one that is no database, [`Error::NewerFormat`], [`Error::Busy`],
-    /// [`Error::Io`]. The check is quick: damage deep inside shows up as [`Error::Corrupt`] when it is met.
+    /// - [`Error::Corrupt`] for a damaged file, one that is no database, or something that is no file;
+    /// - [`Error::NewerFormat`] for a database of a newer version, which is left as it is;
+    /// - [`Error::Busy`] when another program locks it for longer than the busy timeout;
+    /// - [`Error::StorageFull`] when there is no room;
+    /// - [`Error::Io`] for what the operating system refuses: with
+    ///   [`PermissionDenied`](std::io::ErrorKind::PermissionDenied) or
+    ///   [`ReadOnlyFilesystem`](std::io::ErrorKind::ReadOnlyFilesystem) when it may not be read or written.
+    ///
+    /// Every call on the database may fail with the same errors later. Damage deep inside is [`Error::Corrupt`] when it is met;
+    /// [`check`](Self::check) looks for all of it.
     pub fn open(options: SqliteOptions) -> Result<Self> {
         let connection = open::connect(&options)?;
         Self::start(options, connection)
@@ -124,6 +146,26 @@ impl SqliteDatabase {
             database: Self::start(options, connection)?,
             replaced,
         })
+    }
+
+    /// Looks for damage in the whole file: its structure, the checksum of every record, and whether the indexes hold what the records say.
+    ///
+    /// It reads on a connection of its own, beside other work, and takes about 10 milliseconds per thousand records.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Corrupt`] that says what was found first, and those of [`open`](Self::open).
+    pub async fn check(&self) -> Result<()> {
+        let namespaces: Vec<_> = self.shared.namespaces.values().cloned().collect();
+        let path = self.path().to_owned();
+        let found = self.read(move |owner| check::first_damage(&*owner.read()?, &namespaces));
+        match found.await? {
+            None => Ok(()),
+            Some(what) => Err(Error::Corrupt {
+                path,
+                source: what.into(),
+            }),
+        }
     }
 
     /// Returns the records of this database.
@@ -151,7 +193,9 @@ impl SqliteDatabase {
         let namespaces = options.namespaces.into_iter();
         Ok(Self {
             shared: Arc::new(Shared {
-                namespaces: namespaces.map(|it| (it.name, it.fields)).collect(),
+                namespaces: namespaces
+                    .map(|it| (it.name.clone(), Arc::new(it)))
+                    .collect(),
                 durability: options.durability,
                 path,
                 writer,
@@ -160,15 +204,15 @@ impl SqliteDatabase {
         })
     }
 
-    /// Returns the declared fields of a namespace.
-    pub(super) fn fields(&self, namespace: &str) -> Result<&[String]> {
-        match self.shared.namespaces.get(namespace) {
-            Some(fields) => Ok(fields),
+    /// Returns the declaration of a namespace.
+    pub(super) fn namespace(&self, name: &str) -> Result<Arc<Namespace>> {
+        match self.shared.namespaces.get(name) {
+            Some(namespace) => Ok(Arc::clone(namespace)),
             None => {
                 let mut declared: Vec<_> = self.shared.namespaces.keys().cloned().collect();
                 declared.sort();
                 Err(Error::UnknownNamespace {
-                    name: namespace.to_owned(),
+                    name: name.to_owned(),
                     declared,
                 })
             }
@@ -210,7 +254,7 @@ impl SqliteDatabase {
         job: impl FnOnce(&mut Owner) -> rusqlite::Result<T> + Send + 'static,
     ) -> Result<T> {
         match worker.run(job).await {
-            Some(result) => result.map_err(|source| open::error(self.path(), source)),
+            Some(result) => result.map_err(|source| failure::error(self.path(), source)),
             None => Err(Error::Closed),
         }
     }
@@ -218,7 +262,7 @@ impl SqliteDatabase {
 
 #[derive(Debug)]
 struct Shared {
-    namespaces: HashMap<String, Vec<String>>,
+    namespaces: HashMap<String, Arc<Namespace>>,
     durability: Durability,
     path: PathBuf,
     writer: Worker,

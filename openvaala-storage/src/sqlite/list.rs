@@ -3,12 +3,72 @@
 //! The text of a query is put together from fixed pieces; every value is bound.
 
 use rusqlite::types::Value;
+use rusqlite::{Connection, params, params_from_iter};
 
 use crate::error::{Error, Result};
 use crate::log::Order;
-use crate::record::{ListOptions, Record, SortBy};
+use crate::record::{ListOptions, Record, SortBy, fold};
+use crate::sqlite::schema::{damage, record};
 
 const MAX_LIMIT: usize = 1_000_000;
+
+/// From how many records on a value counts as frequent.
+const FREQUENT: i64 = 1_000;
+
+/// The table that a listing is read along, in the order of the listing; the other conditions are looked up record by record.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(super) enum Lead {
+    /// The records themselves.
+    Records,
+    /// The records with the value of the n-th filter.
+    Filter(usize),
+    /// The texts of the field of the n-th search.
+    Text(usize),
+}
+
+impl Lead {
+    /// Chooses the table in which the fewest rows must be looked at: a rare value, else a text, else a frequent value.
+    pub(super) fn choose(
+        connection: &Connection,
+        namespace: &str,
+        options: &ListOptions,
+    ) -> rusqlite::Result<Self> {
+        if options.sort == SortBy::Key {
+            return Ok(Self::Records);
+        }
+        let mut rarest = None;
+        // A single condition leads whatever its number.
+        if options.filters.len() + options.texts.len() > 1 {
+            for (n, (field, value)) in options.filters.iter().enumerate() {
+                let count = count(connection, namespace, field, value)?;
+                if rarest.is_none_or(|(least, _)| count < least) {
+                    rarest = Some((count, n));
+                }
+            }
+        } else if !options.filters.is_empty() {
+            rarest = Some((0, 0));
+        }
+        Ok(match rarest {
+            Some((count, n)) if count < FREQUENT || options.texts.is_empty() => Self::Filter(n),
+            _ if !options.texts.is_empty() => Self::Text(0),
+            _ => Self::Records,
+        })
+    }
+}
+
+/// Returns how many records have a value, at most [`FREQUENT`].
+fn count(
+    connection: &Connection,
+    namespace: &str,
+    field: &str,
+    value: &str,
+) -> rusqlite::Result<i64> {
+    connection
+        .prepare_cached(
+            "SELECT count(*) FROM (SELECT 1 FROM record_fields WHERE namespace = ?1 AND field = ?2 AND value = ?3 LIMIT ?4)",
+        )?
+        .query_row(params![namespace, field, value, FREQUENT], |row| row.get(0))
+}
 
 /// A listing as SQL text and its values.
 pub(super) struct Query {
@@ -17,53 +77,141 @@ pub(super) struct Query {
 }
 
 impl Query {
-    pub(super) fn new(namespace: &str, declared: &[String], options: &ListOptions) -> Result<Self> {
-        let (condition, values) = range(namespace, options.from.as_deref(), options.to.as_deref());
-        let mut query = Self {
-            sql: format!("SELECT key, updated_at, data FROM records WHERE {condition}"),
-            values,
-        };
-        for (field, value) in &options.filters {
-            if !declared.contains(field) {
-                return Err(Error::UnknownField {
-                    namespace: namespace.to_owned(),
-                    field: field.clone(),
-                    declared: declared.to_vec(),
-                });
-            }
-            query.push(
-                " AND key IN (SELECT key FROM record_fields WHERE namespace = ? AND field = ? AND value = ?)",
-                [namespace.to_owned().into(), field.clone().into(), value.clone().into()],
-            );
-        }
-        query.after(options)?;
+    /// Puts the query together; the fields are those that the namespace declares.
+    pub(super) fn new(
+        namespace: &str,
+        options: &ListOptions,
+        cursor: Option<Cursor>,
+        lead: Lead,
+    ) -> Self {
+        let mut query = Self::along(lead);
+        query.push("lead.namespace = ?", [namespace.to_owned().into()]);
+        query.bounds(options);
+        query.filters(namespace, options, lead);
+        query.texts(namespace, options, lead);
+        query.after(cursor, options.order);
         query.sort(options);
-        Ok(query)
+        query
     }
 
-    fn after(&mut self, options: &ListOptions) -> Result<()> {
-        let Some(cursor) = &options.cursor else {
-            return Ok(());
-        };
-        match (Cursor::parse(cursor, options.sort)?, options.order) {
-            (Cursor::Key(key), Order::Ascending) => self.push(" AND key > ?", [key.into()]),
-            (Cursor::Key(key), Order::Descending) => self.push(" AND key < ?", [key.into()]),
-            (Cursor::UpdatedAt(time, key), Order::Ascending) => {
-                self.push(" AND (updated_at, key) > (?, ?)", [time.into(), key.into()]);
+    /// Reads the records of the query.
+    pub(super) fn run(
+        self,
+        connection: &Connection,
+        namespace: &str,
+    ) -> rusqlite::Result<Vec<Record>> {
+        let mut statement = connection.prepare_cached(&self.sql)?;
+        let rows = statement.query_map(params_from_iter(self.values), |row| {
+            // What leads is there, so the record must be, too.
+            if row.get::<_, Option<i64>>(1)? != Some(row.get(4)?) {
+                return Err(damage("an index and its records do not agree"));
             }
-            (Cursor::UpdatedAt(time, key), Order::Descending) => {
-                self.push(" AND (updated_at, key) < (?, ?)", [time.into(), key.into()]);
+            record(namespace, row)
+        })?;
+        rows.collect()
+    }
+
+    /// Begins along a table. An outer join keeps its order, and shows rows whose record is missing.
+    fn along(lead: Lead) -> Self {
+        const JOINED: &str = "LEFT JOIN records AS found ON found.namespace = lead.namespace AND found.key = lead.key WHERE ";
+        let columns = "SELECT found.key, found.updated_at, found.data, found.crc, lead.updated_at";
+        let sql = match lead {
+            Lead::Records => {
+                "SELECT lead.key, lead.updated_at, lead.data, lead.crc, lead.updated_at FROM records AS lead WHERE ".to_owned()
+            }
+            Lead::Filter(_) => format!("{columns} FROM record_fields AS lead {JOINED}"),
+            Lead::Text(_) => format!("{columns} FROM record_texts AS lead {JOINED}"),
+        };
+        let values = Vec::new();
+        Self { sql, values }
+    }
+
+    fn bounds(&mut self, options: &ListOptions) {
+        if let Some(from) = &options.from {
+            self.push(" AND lead.key >= ?", [from.clone().into()]);
+        }
+        if let Some(to) = &options.to {
+            self.push(" AND lead.key < ?", [to.clone().into()]);
+        }
+        if let Some(time) = options.updated_from {
+            self.push(" AND lead.updated_at >= ?", [time.into()]);
+        }
+    }
+
+    fn filters(&mut self, namespace: &str, options: &ListOptions, lead: Lead) {
+        for (n, (field, value)) in options.filters.iter().enumerate() {
+            let namespace = Value::from(namespace.to_owned());
+            let (field, value) = (field.clone().into(), value.clone().into());
+            if lead == Lead::Filter(n) {
+                self.push(" AND lead.field = ? AND lead.value = ?", [field, value]);
+                continue;
+            }
+            let piece = match options.sort {
+                SortBy::Key => {
+                    " AND lead.key IN (SELECT key FROM record_fields WHERE namespace = ? AND field = ? AND value = ?)"
+                }
+                SortBy::UpdatedAt => {
+                    " AND EXISTS (SELECT 1 FROM record_fields AS it WHERE it.namespace = ? AND it.field = ? AND it.value = ? \
+                     AND it.updated_at = lead.updated_at AND it.key = lead.key)"
+                }
+            };
+            self.push(piece, [namespace, field, value]);
+        }
+    }
+
+    fn texts(&mut self, namespace: &str, options: &ListOptions, lead: Lead) {
+        for (n, (field, text)) in options.texts.iter().enumerate() {
+            let namespace = Value::from(namespace.to_owned());
+            let (field, text) = (field.clone().into(), fold(text).into());
+            if lead == Lead::Text(n) {
+                self.push(" AND lead.field = ? AND instr(lead.text, ?)", [field, text]);
+                continue;
+            }
+            let piece = match options.sort {
+                SortBy::Key => {
+                    " AND lead.key IN (SELECT key FROM record_texts WHERE namespace = ? AND field = ? AND instr(text, ?))"
+                }
+                SortBy::UpdatedAt => {
+                    " AND EXISTS (SELECT 1 FROM record_texts AS it WHERE it.namespace = ? AND it.field = ? \
+                     AND it.updated_at = lead.updated_at AND it.key = lead.key AND instr(it.text, ?))"
+                }
+            };
+            self.push(piece, [namespace, field, text]);
+        }
+    }
+
+    fn after(&mut self, cursor: Option<Cursor>, order: Order) {
+        match (cursor, order) {
+            (None, _) => {}
+            (Some(Cursor::Key(key)), Order::Ascending) => {
+                self.push(" AND lead.key > ?", [key.into()]);
+            }
+            (Some(Cursor::Key(key)), Order::Descending) => {
+                self.push(" AND lead.key < ?", [key.into()]);
+            }
+            (Some(Cursor::UpdatedAt(time, key)), Order::Ascending) => {
+                self.push(
+                    " AND (lead.updated_at, lead.key) > (?, ?)",
+                    [time.into(), key.into()],
+                );
+            }
+            (Some(Cursor::UpdatedAt(time, key)), Order::Descending) => {
+                self.push(
+                    " AND (lead.updated_at, lead.key) < (?, ?)",
+                    [time.into(), key.into()],
+                );
             }
         }
-        Ok(())
     }
 
     fn sort(&mut self, options: &ListOptions) {
         let order = match (options.sort, options.order) {
-            (SortBy::Key, Order::Ascending) => " ORDER BY key LIMIT ?",
-            (SortBy::Key, Order::Descending) => " ORDER BY key DESC LIMIT ?",
-            (SortBy::UpdatedAt, Order::Ascending) => " ORDER BY updated_at, key LIMIT ?",
-            (SortBy::UpdatedAt, Order::Descending) => " ORDER BY updated_at DESC, key DESC LIMIT ?",
+            (SortBy::Key, Order::Ascending) => " ORDER BY lead.key LIMIT ?",
+            (SortBy::Key, Order::Descending) => " ORDER BY lead.key DESC LIMIT ?",
+            (SortBy::UpdatedAt, Order::Ascending) => " ORDER BY lead.updated_at, lead.key LIMIT ?",
+            (SortBy::UpdatedAt, Order::Descending) => {
+                " ORDER BY lead.updated_at DESC, lead.key DESC LIMIT ?"
+            }
         };
         // One more than the page shows whether there is another one.
         let rows = options.rows() as i64 + 1;
@@ -94,6 +242,12 @@ impl ListOptions {
         self.limit.clamp(1, MAX_LIMIT)
     }
 
+    /// The place that the page begins after.
+    pub(super) fn place(&self) -> Result<Option<Cursor>> {
+        let cursor = self.cursor.as_deref();
+        cursor.map(|it| Cursor::parse(it, self.sort)).transpose()
+    }
+
     /// Cuts what was read to one page and returns the cursor of the next.
     pub(super) fn truncate(&self, records: &mut Vec<Record>) -> Option<String> {
         if records.len() <= self.rows() {
@@ -108,7 +262,8 @@ impl ListOptions {
 }
 
 /// The place of the last record of a page: it stays right when that record is gone.
-enum Cursor {
+#[derive(Clone, Debug)]
+pub(super) enum Cursor {
     Key(String),
     UpdatedAt(i64, String),
 }

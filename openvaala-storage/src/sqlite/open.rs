@@ -1,15 +1,17 @@
-//! Connections: opening, checking, moving a damaged file aside, and what SQLite's errors mean.
+//! Connections: opening, and moving a damaged file aside.
 
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
 use rusqlite::config::DbConfig;
-use rusqlite::{Connection, ErrorCode, OpenFlags};
+use rusqlite::{Connection, OpenFlags};
 
 use crate::error::{Error, Result};
+use crate::sqlite::check::quick_check;
 use crate::sqlite::database::SqliteOptions;
-use crate::sqlite::schema;
+use crate::sqlite::failure::error;
+use crate::sqlite::{file_system, schema};
 
 const READERS: usize = 2;
 const STATEMENTS: usize = 64;
@@ -31,15 +33,16 @@ pub(super) fn connect(options: &SqliteOptions) -> Result<Connection> {
 fn prepared(options: &SqliteOptions, crash: Crash) -> Result<Connection> {
     let path = display_path(options);
     if let Some(path) = &options.path {
-        create_private(path).map_err(|source| Error::io("create", path, source))?;
+        refuse_what_is_no_file(path)?;
+        create_private(path).map_err(|source| Error::io("open", path, source))?;
     }
     let prepare = || {
         let mut connection = raw(options)?;
         if crash == Crash::Damages {
             connection.pragma_update(None, "synchronous", "OFF")?;
         }
-        if options.path.is_some() {
-            connection.pragma_update(None, "journal_mode", "WAL")?;
+        if let Some(path) = &options.path {
+            choose_journal(&connection, path, options)?;
         }
         let found = schema::prepare(&mut connection, &options.namespaces)?;
         if crash == Crash::Damages {
@@ -61,7 +64,7 @@ fn prepared(options: &SqliteOptions, crash: Crash) -> Result<Connection> {
 /// Opens like [`connect`] and checks the whole file; a damaged one is moved aside first.
 pub(super) fn connect_or_replace(options: &SqliteOptions) -> Result<(Connection, Option<PathBuf>)> {
     let checked = prepared(options, Crash::Damages).and_then(|connection| {
-        check(&connection, display_path(options))?;
+        quick_check(&connection, display_path(options))?;
         Ok(connection)
     });
     match (checked, &options.path) {
@@ -88,34 +91,6 @@ pub(super) fn readers(options: &SqliteOptions) -> Result<Vec<Connection>> {
         .collect()
 }
 
-/// Says what an error of SQLite means for the caller.
-pub(super) fn error(path: &Path, source: rusqlite::Error) -> Error {
-    let path = path.to_owned();
-    match &source {
-        rusqlite::Error::SqliteFailure(failure, _) => match failure.code {
-            ErrorCode::DatabaseCorrupt | ErrorCode::NotADatabase => Error::Corrupt {
-                path,
-                source: source.into(),
-            },
-            ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked => Error::Busy { path },
-            ErrorCode::DiskFull => Error::StorageFull {
-                path,
-                source: io::Error::new(io::ErrorKind::StorageFull, source),
-            },
-            _ => Error::backend("sqlite", source),
-        },
-        // A value of a type or an encoding that was never written is damage.
-        rusqlite::Error::FromSqlConversionFailure(..)
-        | rusqlite::Error::InvalidColumnType(..)
-        | rusqlite::Error::IntegralValueOutOfRange(..)
-        | rusqlite::Error::Utf8Error(..) => Error::Corrupt {
-            path,
-            source: source.into(),
-        },
-        _ => Error::backend("sqlite", source),
-    }
-}
-
 fn raw(options: &SqliteOptions) -> rusqlite::Result<Connection> {
     let connection = match &options.path {
         Some(path) => {
@@ -131,23 +106,58 @@ fn raw(options: &SqliteOptions) -> rusqlite::Result<Connection> {
     Ok(connection)
 }
 
-fn check(connection: &Connection, path: &Path) -> Result<()> {
-    let verdict = connection
-        .query_row("PRAGMA quick_check(1)", [], |row| row.get::<_, String>(0))
-        .map_err(|source| error(path, source))?;
-    if verdict == "ok" {
-        return Ok(());
+/// Sets the write-ahead log, or the journal that works on every file system.
+fn choose_journal(
+    connection: &Connection,
+    path: &Path,
+    options: &SqliteOptions,
+) -> rusqlite::Result<()> {
+    let kind = options.file_system.or_else(|| file_system::kind_of(path));
+    if let Some(name) = kind.and_then(file_system::shared) {
+        tracing::warn!(
+            path = %path.display(),
+            "the database is on {name}: it works without a write-ahead log there, so readers and writers wait for each other"
+        );
+        // Else the shared memory of the log would be used once more to leave it.
+        connection.pragma_update(None, "locking_mode", "EXCLUSIVE")?;
+        set_journal(connection, "DELETE")?;
+        connection.pragma_update(None, "locking_mode", "NORMAL")?;
+        // The lock is given back by the next use.
+        return connection.query_row("PRAGMA user_version", [], |_| Ok(()));
     }
-    Err(Error::Corrupt {
-        path: path.to_owned(),
-        source: verdict.into(),
-    })
+    let set = set_journal(connection, "WAL")?;
+    if set != "wal" {
+        tracing::warn!(
+            path = %path.display(),
+            "the database can't have a write-ahead log here (its journal is {set:?}), so readers and writers wait for each other"
+        );
+    }
+    Ok(())
+}
+
+/// Asks for a journal mode and returns the one that is set.
+fn set_journal(connection: &Connection, mode: &str) -> rusqlite::Result<String> {
+    connection.pragma_update_and_check(None, "journal_mode", mode, |row| row.get(0))
+}
+
+/// Says that a directory or a pipe is no database: to open a pipe would wait for whoever is at its other end.
+fn refuse_what_is_no_file(path: &Path) -> Result<()> {
+    match fs::metadata(path) {
+        Ok(found) if !found.is_file() => Err(Error::Corrupt {
+            path: path.to_owned(),
+            source: "it is not a regular file".into(),
+        }),
+        Err(source) if source.kind() != io::ErrorKind::NotFound => {
+            Err(Error::io("open", path, source))
+        }
+        _ => Ok(()),
+    }
 }
 
 /// Creates the file before SQLite does: its companions take over its permissions.
 fn create_private(path: &Path) -> io::Result<()> {
     let mut options = fs::OpenOptions::new();
-    options.create(true).append(true);
+    options.create(true).read(true).append(true);
     #[cfg(unix)]
     std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
     options.open(path).map(drop)
@@ -159,7 +169,7 @@ fn move_aside(path: &Path) -> Result<PathBuf> {
         .find(|aside| !aside.exists())
         .unwrap_or_else(|| with_suffix(path, ".corrupt"));
     fs::rename(path, &aside).map_err(|source| Error::io("move aside", path, source))?;
-    for companion in ["-wal", "-shm"] {
+    for companion in ["-wal", "-shm", "-journal"] {
         let from = with_suffix(path, companion);
         match fs::rename(&from, with_suffix(&aside, companion)) {
             Ok(()) => {}

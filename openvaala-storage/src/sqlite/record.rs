@@ -1,15 +1,13 @@
 //! Records in SQLite.
 
 use async_trait::async_trait;
-use rusqlite::types::Type;
-use rusqlite::{Connection, OptionalExtension, Row, params, params_from_iter};
-use serde_json::value::RawValue;
+use rusqlite::{Connection, OptionalExtension, params, params_from_iter};
 
 use crate::error::Result;
-use crate::record::{ListOptions, Record, RecordPage, RecordStorage};
+use crate::record::{ListOptions, Namespace, Record, RecordPage, RecordStorage};
 use crate::sqlite::database::SqliteDatabase;
-use crate::sqlite::list::{Query, range};
-use crate::sqlite::schema::index_fields;
+use crate::sqlite::list::{Lead, Query, range};
+use crate::sqlite::schema::{checksum, forget_fields, index_fields, record};
 
 /// The records of a [`SqliteDatabase`].
 ///
@@ -35,8 +33,7 @@ impl RecordStorage for SqliteRecordStorage {
     async fn mset(&self, records: Vec<(String, Record)>) -> Result<()> {
         let mut rows = Vec::with_capacity(records.len());
         for (namespace, record) in records {
-            let fields = self.database.fields(&namespace)?.to_vec();
-            rows.push((namespace, fields, record));
+            rows.push((self.database.namespace(&namespace)?, record));
         }
         if rows.is_empty() {
             return Ok(());
@@ -45,8 +42,8 @@ impl RecordStorage for SqliteRecordStorage {
         self.database
             .write(move |owner| {
                 let transaction = owner.write(durability)?;
-                for (namespace, fields, record) in &rows {
-                    put(&transaction, namespace, fields, record)?;
+                for (namespace, record) in &rows {
+                    put(&transaction, namespace, record)?;
                 }
                 transaction.commit()
             })
@@ -54,42 +51,42 @@ impl RecordStorage for SqliteRecordStorage {
     }
 
     async fn get(&self, namespace: &str, key: &str) -> Result<Option<Record>> {
-        self.database.fields(namespace)?;
-        let (namespace, key) = (namespace.to_owned(), key.to_owned());
+        let namespace = self.database.namespace(namespace)?;
+        let key = key.to_owned();
         self.database
-            .read(move |owner| find(&*owner.read()?, &namespace, &key))
+            .read(move |owner| find(&*owner.read()?, &namespace.name, &key))
             .await
     }
 
     async fn mget(&self, namespace: &str, keys: &[String]) -> Result<Vec<Option<Record>>> {
-        self.database.fields(namespace)?;
-        let (namespace, keys) = (namespace.to_owned(), keys.to_vec());
+        let namespace = self.database.namespace(namespace)?;
+        let keys = keys.to_vec();
         self.database
             .read(move |owner| {
                 let transaction = owner.read()?;
                 keys.iter()
-                    .map(|key| find(&transaction, &namespace, key))
+                    .map(|key| find(&transaction, &namespace.name, key))
                     .collect()
             })
             .await
     }
 
     async fn delete(&self, namespace: &str, key: &str) -> Result<bool> {
-        self.database.fields(namespace)?;
-        let (namespace, key) = (namespace.to_owned(), key.to_owned());
+        let namespace = self.database.namespace(namespace)?;
+        let key = key.to_owned();
         let durability = self.database.durability();
         self.database
             .write(move |owner| {
                 let transaction = owner.write(durability)?;
-                let row = params![namespace, key];
-                let deleted = transaction
-                    .prepare_cached("DELETE FROM records WHERE namespace = ?1 AND key = ?2")?
-                    .execute(row)?;
-                transaction
-                    .prepare_cached("DELETE FROM record_fields WHERE namespace = ?1 AND key = ?2")?
-                    .execute(row)?;
+                let time = update_time(&transaction, &namespace.name, &key)?;
+                if let Some(time) = time {
+                    forget_fields(&transaction, &namespace, &key, time)?;
+                    transaction
+                        .prepare_cached("DELETE FROM records WHERE namespace = ?1 AND key = ?2")?
+                        .execute(params![namespace.name, key])?;
+                }
                 transaction.commit()?;
-                Ok(deleted > 0)
+                Ok(time.is_some())
             })
             .await
     }
@@ -100,7 +97,7 @@ impl RecordStorage for SqliteRecordStorage {
         from: Option<&str>,
         to: Option<&str>,
     ) -> Result<u64> {
-        self.database.fields(namespace)?;
+        self.database.namespace(namespace)?;
         let (condition, values) = range(namespace, from, to);
         let durability = self.database.durability();
         self.database
@@ -113,6 +110,7 @@ impl RecordStorage for SqliteRecordStorage {
                 };
                 let deleted = delete("records")?;
                 delete("record_fields")?;
+                delete("record_texts")?;
                 transaction.commit()?;
                 Ok(deleted as u64)
             })
@@ -120,15 +118,17 @@ impl RecordStorage for SqliteRecordStorage {
     }
 
     async fn list(&self, namespace: &str, options: ListOptions) -> Result<RecordPage> {
-        let declared = self.database.fields(namespace)?;
-        let query = Query::new(namespace, declared, &options)?;
+        let namespace = self.database.namespace(namespace)?;
+        options.check_fields(&namespace)?;
+        let cursor = options.place()?;
+        let asked = options.clone();
         let mut records = self
             .database
             .read(move |owner| {
                 let transaction = owner.read()?;
-                let mut statement = transaction.prepare_cached(&query.sql)?;
-                let rows = statement.query_map(params_from_iter(query.values), record)?;
-                rows.collect::<rusqlite::Result<Vec<_>>>()
+                let lead = Lead::choose(&transaction, &namespace.name, &asked)?;
+                let query = Query::new(&namespace.name, &asked, cursor, lead);
+                query.run(&transaction, &namespace.name)
             })
             .await?;
         let next = options.truncate(&mut records);
@@ -136,33 +136,43 @@ impl RecordStorage for SqliteRecordStorage {
     }
 }
 
-fn put(
-    transaction: &Connection,
-    namespace: &str,
-    fields: &[String],
-    record: &Record,
-) -> rusqlite::Result<()> {
+fn put(transaction: &Connection, namespace: &Namespace, record: &Record) -> rusqlite::Result<()> {
+    if let Some(time) = update_time(transaction, &namespace.name, &record.key)? {
+        forget_fields(transaction, namespace, &record.key, time)?;
+    }
+    let crc = checksum(&namespace.name, record);
     transaction
         .prepare_cached(
-            "INSERT INTO records (namespace, key, updated_at, data) VALUES (?1, ?2, ?3, ?4)
-             ON CONFLICT (namespace, key) DO UPDATE SET updated_at = excluded.updated_at, data = excluded.data",
+            "INSERT INTO records (namespace, key, updated_at, data, crc) VALUES (?1, ?2, ?3, ?4, ?5)
+             ON CONFLICT (namespace, key) DO UPDATE SET
+             updated_at = excluded.updated_at, data = excluded.data, crc = excluded.crc",
         )?
-        .execute(params![namespace, record.key, record.updated_at, record.data.get()])?;
-    index_fields(transaction, namespace, fields, &record.key, &record.data)
+        .execute(params![
+            namespace.name,
+            record.key,
+            record.updated_at,
+            record.data.get(),
+            crc
+        ])?;
+    index_fields(transaction, namespace, record)
+}
+
+fn update_time(
+    connection: &Connection,
+    namespace: &str,
+    key: &str,
+) -> rusqlite::Result<Option<i64>> {
+    connection
+        .prepare_cached("SELECT updated_at FROM records WHERE namespace = ?1 AND key = ?2")?
+        .query_row(params![namespace, key], |row| row.get(0))
+        .optional()
 }
 
 fn find(connection: &Connection, namespace: &str, key: &str) -> rusqlite::Result<Option<Record>> {
     connection
         .prepare_cached(
-            "SELECT key, updated_at, data FROM records WHERE namespace = ?1 AND key = ?2",
+            "SELECT key, updated_at, data, crc FROM records WHERE namespace = ?1 AND key = ?2",
         )?
-        .query_row(params![namespace, key], record)
+        .query_row(params![namespace, key], |row| record(namespace, row))
         .optional()
-}
-
-fn record(row: &Row<'_>) -> rusqlite::Result<Record> {
-    let data = RawValue::from_string(row.get(2)?).map_err(|source| {
-        rusqlite::Error::FromSqlConversionFailure(2, Type::Text, source.into())
-    })?;
-    Ok(Record::new(row.get::<_, String>(0)?, row.get(1)?, data))
 }

@@ -14,7 +14,7 @@ use serde_json::value::RawValue;
 use crate::error::Error;
 use crate::log::{LogStorage, LogStorageExt, Order, StreamKey};
 use crate::record::{ListOptions, Namespace, Record, RecordStorage, SortBy};
-use crate::sqlite::list::Query;
+use crate::sqlite::list::{Lead, Query};
 use crate::sqlite::{Durability, SqliteDatabase, SqliteOptions, SqliteRecordStorage};
 
 const SPACE: &str = "main";
@@ -170,15 +170,15 @@ fn r_53_a_newer_format_is_refused_and_not_replaced() {
     drop(SqliteDatabase::open(options(&path)).unwrap());
     Connection::open(&path)
         .unwrap()
-        .pragma_update(None, "user_version", 2)
+        .pragma_update(None, "user_version", 3)
         .unwrap();
     let error = SqliteDatabase::open_or_replace(options(&path)).unwrap_err();
     assert!(
         matches!(
             error,
             Error::NewerFormat {
-                found: 2,
-                supported: 1,
+                found: 3,
+                supported: 2,
                 ..
             }
         ),
@@ -234,7 +234,7 @@ async fn a_statement_is_not_parsed_anew_for_another_value() {
     for limit in 1..10 {
         keys(&database.records(), of(limit)).await;
     }
-    let query = Query::new(SPACE, &["status".to_owned()], &of(1)).unwrap();
+    let query = Query::new(SPACE, &of(1), None, Lead::Records);
     let counted = database.read(move |owner| {
         let transaction = owner.read()?;
         let statement = transaction.prepare_cached(&query.sql)?;
