@@ -98,6 +98,16 @@ pub enum Error {
         /// The rule that it breaks.
         reason: &'static str,
     },
+    /// A path can't be moved there.
+    #[error("{from} can't be moved to {to}: {reason}")]
+    InvalidRename {
+        /// The path to be moved.
+        from: LogPath,
+        /// Where it was to go.
+        to: LogPath,
+        /// The rule that it breaks.
+        reason: &'static str,
+    },
     /// The operating system refused an operation.
     #[error("can't {operation} {}", path.display())]
     Io {
@@ -140,6 +150,12 @@ pub enum Error {
     #[error("{path} is not staged")]
     NotStaged {
         /// The path.
+        path: LogPath,
+    },
+    /// A path was to be moved to where something is already; nothing was moved.
+    #[error("there is something at {path} already; move or delete that first")]
+    PathExists {
+        /// The path that is taken.
         path: LogPath,
     },
     /// The disk refused to flush the stream: the append is not acknowledged, the next use of the stream recovers it.

@@ -34,6 +34,7 @@ mod pool;
 mod read;
 mod recover;
 mod remove;
+mod rename;
 mod scan;
 #[cfg(test)]
 mod tests;
@@ -57,7 +58,7 @@ use crate::error::{Error, Result};
 use crate::fs::{Fs, RealFs};
 use crate::log::{
     Appended, Fingerprint, Listing, LogPath, LogStorage, NewEntry, Page, ReadOptions, StreamInfo,
-    StreamKey, check_batch,
+    StreamKey, check_batch, check_rename,
 };
 
 /// How a file storage is opened.
@@ -265,6 +266,13 @@ impl LogStorage for FileStorage {
 
     async fn delete_path(&self, path: &LogPath) -> Result<bool> {
         self.ask(|reply| Request::Remove(Target::Path(path.clone()), reply))
+            .await
+    }
+
+    async fn rename_path(&self, from: &LogPath, to: &LogPath) -> Result<bool> {
+        check_rename(from, to)?;
+        let (from, to) = (from.clone(), to.clone());
+        self.ask(|reply| Request::Remove(Target::Move { from, to }, reply))
             .await
     }
 }

@@ -5,6 +5,7 @@ mod faults;
 mod faulty;
 mod lock;
 mod outside;
+mod rename;
 mod sharing;
 mod torn;
 
