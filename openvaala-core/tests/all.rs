@@ -14,5 +14,6 @@ mod suite {
     pub(crate) mod recovery;
     pub(crate) mod retrying;
     pub(crate) mod script;
+    pub(crate) mod trash;
     pub(crate) mod watching;
 }

@@ -50,6 +50,8 @@ pub enum FeedEvent {
         /// What happened.
         reason: String,
     },
+    /// The conversation was deleted; nothing comes after this.
+    Deleted,
 }
 
 /// What there is, and all that comes after it.
@@ -91,6 +93,9 @@ type SubscribeReply = oneshot::Sender<Result<Subscription, RuntimeError>>;
 enum Message {
     Entries(Vec<Entry>),
     Live(Live),
+    Deleted {
+        told: oneshot::Sender<()>,
+    },
     Subscribe {
         cursor: Option<ResumeCursor>,
         reply: SubscribeReply,
@@ -111,6 +116,14 @@ impl FeedSender {
     /// Shows something volatile.
     pub(crate) async fn live(&self, live: Live) {
         let _ = self.0.send(Message::Live(live)).await;
+    }
+
+    /// Tells everybody who watches that the conversation is deleted; returns when they were told.
+    pub(crate) async fn deleted(&self) {
+        let (told, wait) = oneshot::channel();
+        if self.0.send(Message::Deleted { told }).await.is_ok() {
+            let _ = wait.await;
+        }
     }
 
     pub(crate) async fn subscribe(
@@ -191,6 +204,10 @@ impl Feed {
                 message = self.receiver.recv() => match message {
                     Some(Message::Entries(entries)) => self.take_entries(entries),
                     Some(Message::Live(live)) => self.take_live(live),
+                    Some(Message::Deleted { told }) => {
+                        self.tell(&FeedEvent::Deleted);
+                        let _ = told.send(());
+                    }
                     Some(Message::Subscribe { cursor, reply }) => self.subscribe(cursor, reply),
                     None => break,
                 },

@@ -9,7 +9,7 @@ use openvaala_storage::{Error, ListOptions, LogStorage, Order, SortBy};
 use tokio::sync::mpsc;
 
 use super::index::{CONVERSATION, Index, Row};
-use super::{conversations_path, metadata_key, query};
+use super::{conversations_path, metadata_key, query, trash};
 use crate::runtime::{Progress, ReindexReport};
 
 /// How many conversations are read at the same time.
@@ -117,6 +117,16 @@ async fn one(
     }
 }
 
+/// Makes the row of one conversation anew.
+pub(crate) async fn reindex_one(
+    log: &Arc<dyn LogStorage>,
+    index: &Index,
+    id: ConversationId,
+) -> Result<(), Error> {
+    try_one(log, index, id, None).await?;
+    Ok(())
+}
+
 async fn try_one(
     log: &Arc<dyn LogStorage>,
     index: &Index,
@@ -133,6 +143,8 @@ async fn try_one(
         return Ok(Outcome::Nothing(id));
     };
     if states.deleted {
+        // A crash came between the entry and the move, or the move is on its way right now.
+        trash::move_in(log, id).await?;
         return Ok(Outcome::Nothing(id));
     }
     let Some(conversation) = states.wire_conversation() else {

@@ -2,6 +2,7 @@
 
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::time::Duration;
 
 use openvaala_executor::Executor;
 use openvaala_executor::tool::Tool;
@@ -17,6 +18,7 @@ use crate::conversation::ConversationDeps;
 use crate::dao::index::Index;
 use crate::dao::reindex::{Extent, reindex};
 use crate::dao::staging::Staging;
+use crate::dao::trash;
 use crate::environment::{Clock, IdSource, RandomIds, SystemClock};
 use crate::error::RuntimeError;
 use crate::model::ModelProvider;
@@ -148,6 +150,12 @@ impl RuntimeBuilder {
         self
     }
 
+    /// Sets how long a deleted conversation stays in the trash; for ever unless set.
+    pub const fn keep_trash(mut self, period: Option<Duration>) -> Self {
+        self.definitions.keep_trash = period;
+        self
+    }
+
     /// Sets how often a failed model request is asked again; 5 attempts unless set.
     pub const fn retry(mut self, policy: RetryPolicy) -> Self {
         self.definitions.retry = policy;
@@ -195,6 +203,9 @@ impl RuntimeBuilder {
             log,
             index,
         };
+        for id in trash::finish_restorations(&runtime.log).await? {
+            tracing::info!(conversation = %id, "its restoration from the trash was finished");
+        }
         runtime.catch_up().await?;
         if !self.index_only {
             runtime.finish_what_was_left().await?;

@@ -4,6 +4,7 @@ mod builder;
 mod definitions;
 mod load;
 mod run;
+mod trash;
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -16,10 +17,13 @@ use tokio::sync::{mpsc, oneshot, watch};
 pub use self::builder::RuntimeBuilder;
 pub use self::definitions::{AgentDefinition, Definitions};
 use self::run::Command;
+use self::trash::TrashCommand;
+pub use self::trash::{DeletedConversation, EmptyTrash};
 use crate::conversation::ConversationHandle;
 use crate::dao::index::Index;
 use crate::dao::list::{ConversationPage, ListConversations, list};
 use crate::dao::reindex::{Extent, reindex};
+use crate::dao::trash::{self as dao_trash, TrashedConversation};
 use crate::error::RuntimeError;
 
 /// Owns conversations; clones are the same runtime.
@@ -146,6 +150,52 @@ impl Runtime {
     pub async fn list(&self, options: ListConversations) -> Result<ConversationPage, RuntimeError> {
         self.index.flush().await;
         list(&*self.index.records, options).await
+    }
+
+    /// Deletes a conversation: what runs in it is interrupted, whoever watches is told, and all of it goes to the trash.
+    ///
+    /// It can be [restored](Self::restore_conversation) from there. Dropping the future does not take it back.
+    ///
+    /// # Errors
+    /// [`RuntimeError::ConversationNotFound`], [`RuntimeError::InTrashAlready`], or the storage's error: then it is still there,
+    /// or the next start finishes the deletion.
+    pub async fn delete_conversation(
+        &self,
+        id: ConversationId,
+    ) -> Result<DeletedConversation, RuntimeError> {
+        self.ask(|reply| Command::Trash(TrashCommand::Delete { id, reply }))
+            .await?
+    }
+
+    /// Brings a conversation back from the trash, with everything as it was.
+    ///
+    /// # Errors
+    /// [`RuntimeError::NotInTrash`], [`RuntimeError::ConversationExists`], or the storage's error.
+    pub async fn restore_conversation(&self, id: ConversationId) -> Result<(), RuntimeError> {
+        self.ask(|reply| Command::Trash(TrashCommand::Restore { id, reply }))
+            .await?
+    }
+
+    /// Lists what is in the trash, the last deleted first.
+    ///
+    /// # Errors
+    /// The storage's error if the trash cannot be listed.
+    pub async fn trash(&self) -> Result<Vec<TrashedConversation>, RuntimeError> {
+        Ok(dao_trash::list(&self.log).await?)
+    }
+
+    /// Removes deleted conversations for ever; gives those that are gone. Nothing else ever removes one, but for the period
+    /// in [`Definitions::keep_trash`].
+    ///
+    /// # Errors
+    /// [`RuntimeError::NotInTrash`] if one of the ids is not there; then nothing is removed. The storage's error: some
+    /// may be removed by then.
+    pub async fn empty_trash(
+        &self,
+        options: EmptyTrash,
+    ) -> Result<Vec<TrashedConversation>, RuntimeError> {
+        self.ask(|reply| Command::Trash(TrashCommand::Empty { options, reply }))
+            .await?
     }
 
     /// Makes the index anew from the log; tells how far it is through `progress`, which may lose figures if full.

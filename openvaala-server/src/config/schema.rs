@@ -37,6 +37,15 @@ pub(super) struct MainFile {
     pub(super) retry: RetrySection,
     #[serde(default, deserialize_with = "given")]
     pub(super) idle_exit_seconds: Option<Seconds>,
+    pub(super) trash: TrashSection,
+}
+
+/// `trash` in `openvaala.yaml`.
+#[derive(Debug, Default, Deserialize)]
+#[serde(default, deny_unknown_fields, expecting = "`keep_days` with a number")]
+pub(super) struct TrashSection {
+    #[serde(default, deserialize_with = "given")]
+    pub(super) keep_days: Option<Days>,
 }
 
 /// `default_model` in `openvaala.yaml`.

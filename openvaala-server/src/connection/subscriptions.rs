@@ -151,6 +151,10 @@ async fn forward(
                     reason,
                 })
             }
+            FeedEvent::Deleted => {
+                told_gap = true;
+                Notice::ConversationDeleted(DeletedParams { conversation_id })
+            }
             _ => continue,
         };
         outbox.notify(&notice).await?;
