@@ -203,15 +203,13 @@ impl Error {
     /// Wraps what the operating system said about a path; a full disk becomes [`Error::StorageFull`].
     pub fn io(operation: &'static str, path: impl AsRef<Path>, source: io::Error) -> Self {
         let path = path.as_ref().to_owned();
-        match source.kind() {
-            io::ErrorKind::StorageFull
-            | io::ErrorKind::QuotaExceeded
-            | io::ErrorKind::FileTooLarge => Self::StorageFull { path, source },
-            _ => Self::Io {
-                operation,
-                path,
-                source,
-            },
+        if is_full(&source) {
+            return Self::StorageFull { path, source };
+        }
+        Self::Io {
+            operation,
+            path,
+            source,
         }
     }
 
@@ -225,6 +223,14 @@ impl Error {
             source: source.into(),
         }
     }
+}
+
+/// Tells whether the operating system has no space left.
+pub(crate) fn is_full(source: &io::Error) -> bool {
+    matches!(
+        source.kind(),
+        io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded | io::ErrorKind::FileTooLarge
+    )
 }
 
 /// Who holds a data directory: information from its lock file, which may be outdated.

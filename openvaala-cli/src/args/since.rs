@@ -1,5 +1,7 @@
 //! Points in time as people say them: so long ago, or a day.
 
+use std::time::Duration;
+
 use openvaala_protocol::time::Timestamp;
 
 /// The longest time ago, in minutes: ten thousand years.
@@ -35,6 +37,14 @@ pub(super) fn parse(text: &str) -> Result<Since, String> {
         "write 30m, 12h or 7d, a day such as 2026-12-01, or a time such as 2026-12-01T08:00:00Z"
             .to_owned()
     })
+}
+
+/// Reads an age: `30m`, `12h` or `7d`.
+pub(super) fn parse_age(text: &str) -> Result<Duration, String> {
+    let minutes = ago(text).and_then(|minutes| u64::try_from(minutes).ok());
+    minutes
+        .map(|minutes| Duration::from_secs(minutes * 60))
+        .ok_or_else(|| "write 30m, 12h or 7d".to_owned())
 }
 
 /// How many minutes ago.

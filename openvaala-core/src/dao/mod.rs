@@ -4,6 +4,8 @@
 //! order of every change: items, then states, then index.
 
 pub(crate) mod blob;
+pub(crate) mod check;
+pub(crate) mod files;
 pub(crate) mod index;
 pub(crate) mod list;
 pub(crate) mod mutation;

@@ -1,6 +1,7 @@
 //! The root object: definitions, and the table of open conversations.
 
 mod builder;
+mod check;
 mod definitions;
 mod load;
 mod run;
@@ -15,11 +16,15 @@ use openvaala_storage::LogStorage;
 use tokio::sync::{mpsc, oneshot, watch};
 
 pub use self::builder::RuntimeBuilder;
+pub use self::check::CheckOptions;
+#[cfg(feature = "file")]
+pub use self::check::check_data_dir;
 pub use self::definitions::{AgentDefinition, Definitions};
 use self::run::Command;
 use self::trash::TrashCommand;
 pub use self::trash::{DeletedConversation, EmptyTrash};
 use crate::conversation::ConversationHandle;
+use crate::dao::files::Files;
 use crate::dao::index::Index;
 use crate::dao::list::{ConversationPage, ListConversations, list};
 use crate::dao::reindex::{Extent, reindex};
@@ -36,6 +41,7 @@ pub struct Runtime {
     definitions: watch::Sender<Arc<Definitions>>,
     log: Arc<dyn LogStorage>,
     index: Index,
+    files: Files,
 }
 
 /// What a new conversation begins with.
@@ -216,6 +222,7 @@ impl Runtime {
     /// [`RuntimeError::Stopped`].
     pub async fn status(&self) -> Result<RuntimeStatus, RuntimeError> {
         let mut status = self.ask(|reply| Command::Status { reply }).await?;
+        status.degraded.extend(self.files.degraded().await);
         status.degraded.extend(self.index.trouble());
         Ok(status)
     }

@@ -11,12 +11,16 @@ use openvaala_core::environment::Clock;
 use openvaala_core::protocol::conversation::TurnStatus;
 use openvaala_core::protocol::id::ConversationId;
 use openvaala_core::protocol::time::Timestamp;
+use openvaala_core::storage::file::{FileOptions, FileStorage};
+use openvaala_core::storage::{LogStorage, NewEntry, StreamKey};
 use openvaala_core::{
     ConversationHandle, EmptyTrash, FeedEvent, Input, ListConversations, NewConversation, Runtime,
     RuntimeError,
 };
 use pretty_assertions::assert_eq;
+use serde_json::value::RawValue;
 
+use super::interrupting::shown;
 use super::script::{Script, Step, bash, builder, items, turn_end};
 
 const DAY: Duration = Duration::from_secs(86_400);
@@ -137,21 +141,14 @@ async fn the_trash_is_there_after_a_restart_and_nothing_of_it_is_listed() {
 #[tokio::test]
 async fn deleting_a_running_conversation_ends_its_turn_and_its_command_and_tells_who_watches() {
     let (data, folder) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
-    let command = bash("echo $$ > pid; sleep 1000");
+    let command = bash("echo $$ > pid; echo started; sleep 1000");
     let runtime = runtime(data.path(), vec![Step::Call(vec![command])]).await;
     let new = NewConversation::in_folder(folder.path());
     let conversation = runtime.create(new).await.unwrap();
     let mut events = conversation.subscribe(None).await.unwrap();
     conversation.send(Input::text("go")).await.unwrap();
-    let pid = folder.path().join("pid");
-    while fs::read_to_string(&pid)
-        .unwrap_or_default()
-        .trim()
-        .is_empty()
-    {
-        events.next().await.unwrap();
-    }
-    let pid = fs::read_to_string(&pid).unwrap();
+    shown(&mut events, "started").await;
+    let pid = fs::read_to_string(folder.path().join("pid")).unwrap();
     runtime
         .delete_conversation(conversation.id())
         .await
@@ -287,29 +284,38 @@ async fn a_deletion_in_the_old_form_still_counts() {
     first.delete_conversation(id).await.unwrap();
     first.shutdown().await;
     drop(first);
-    // The old form has no time, and its directory stayed where it was.
+    // The old form has no time.
     let metadata = data.path().join(format!("trash/{id}/metadata.jsonl"));
     let text = fs::read_to_string(&metadata).unwrap();
     let (head, last) = text.trim_end().rsplit_once('\n').unwrap();
-    assert!(last.contains("\"deleted\":true,\"deleted_at\":"), "{last}");
+    let (_, data_of_last) = last.split_once("\"data\":").unwrap();
+    assert!(
+        data_of_last.contains("\"deleted\":true,\"deleted_at\":"),
+        "{last}"
+    );
     fs::write(&metadata, format!("{head}\n")).unwrap();
-    fs::rename(data.path().join("trash"), data.path().join("kept")).unwrap();
-    fs::rename(
-        data.path().join(format!("kept/{id}")),
-        data.path().join(format!("conversations/{id}")),
-    )
-    .or_else(|_| {
-        fs::create_dir_all(data.path().join("conversations"))?;
-        fs::rename(
-            data.path().join(format!("kept/{id}")),
-            data.path().join(format!("conversations/{id}")),
-        )
-    })
-    .unwrap();
+    let storage = FileStorage::open(FileOptions::new(data.path())).unwrap();
+    let key = StreamKey::new(
+        format!("trash/{id}").parse().unwrap(),
+        "metadata".parse().unwrap(),
+    );
+    let old = format!(r#"{{"format":1,"kind":"conversation","id":"{id}","deleted":true}}"#);
+    let entry = NewEntry::new(7, RawValue::from_string(old).unwrap());
+    storage.append(&key, vec![entry]).await.unwrap();
+    drop(storage);
+    // In that form the directory stayed where it was.
+    fs::create_dir_all(data.path().join("conversations")).unwrap();
+    let here = data.path().join(format!("conversations/{id}"));
+    fs::rename(data.path().join(format!("trash/{id}")), &here).unwrap();
     let again = runtime(data.path(), Vec::new()).await;
+    assert_eq!(listed(&again).await, []);
+    let trash = again.trash().await.unwrap();
+    assert_eq!((trash[0].id, trash[0].deleted_at), (id, None));
+    // Nobody knows how old it is, so no age removes it.
+    let old = EmptyTrash::default().older_than(Some(Duration::ZERO));
+    assert_eq!(again.empty_trash(old).await.unwrap(), []);
+    again.restore_conversation(id).await.unwrap();
     assert_eq!(listed(&again).await, [id]);
-    again.delete_conversation(id).await.unwrap();
-    assert_eq!(trashed(&again).await, [id]);
 }
 
 #[tokio::test]

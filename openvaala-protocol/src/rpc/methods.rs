@@ -7,7 +7,8 @@ use serde::de::DeserializeOwned;
 use serde_json::value::{RawValue, to_raw_value};
 
 use super::error::ErrorCode::{
-    self, ConversationExists, ConversationNotFound, InvalidRequest, Overloaded, Runtime, SessionBusy, SessionNotFound,
+    self, ConversationExists, ConversationNotFound, InvalidRequest, Overloaded, Runtime,
+    SessionBusy, SessionNotFound,
 };
 use super::error::RpcError;
 use super::params::{check, conversation, provider, server, session, trash};

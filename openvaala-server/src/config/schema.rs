@@ -18,6 +18,8 @@ use super::provider_type::{ProviderType, UnknownProviderType};
 
 /// The longest time that a limit may be set to.
 const MAX_SECONDS: u64 = 7 * 24 * 3600;
+/// The longest time that the trash may be set to keep something.
+const MAX_DAYS: u64 = 36_500;
 
 /// `openvaala.yaml`.
 #[derive(Debug, Default, Deserialize)]
@@ -279,6 +281,24 @@ impl<'de> Deserialize<'de> for Seconds {
             } else {
                 Err(format!(
                     "{seconds} is out of range: expected 1 to {MAX_SECONDS} seconds"
+                ))
+            }
+        })
+    }
+}
+
+/// A time in whole days, at most a hundred years.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Days(pub(super) Duration);
+
+impl<'de> Deserialize<'de> for Days {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        from_number(deserializer, "a number of days", |days| {
+            if (1..=MAX_DAYS).contains(&days) {
+                Ok(Self(Duration::from_secs(days * 24 * 3600)))
+            } else {
+                Err(format!(
+                    "{days} is out of range: expected 1 to {MAX_DAYS} days; leave the line out to keep for ever"
                 ))
             }
         })

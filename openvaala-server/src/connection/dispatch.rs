@@ -20,7 +20,7 @@ use super::subscriptions::{self, SubscriptionRequest, What};
 use super::{refuse, respond};
 use crate::VERSION;
 use crate::context::Context;
-use crate::methods::{conversation, provider, server, session};
+use crate::methods::{conversation, provider, server, session, trash};
 
 /// How many requests of one client are worked on at once.
 const IN_FLIGHT: usize = 64;

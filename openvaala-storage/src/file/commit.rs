@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use tokio::sync::oneshot;
 
-use crate::error::{Error, Result};
+use crate::error::{Error, Result, is_full};
 use crate::file::Report;
 use crate::file::layout::{Layout, present};
 use crate::file::line::encode;
@@ -53,7 +53,19 @@ pub(super) struct Committed {
     /// Places of the new entries, for the owner to add to the view.
     pub(super) marks: Marks,
     pub(super) report: Option<Report>,
+    pub(super) disk: Disk,
     pub(super) replies: Vec<Reply>,
+}
+
+/// What a commit tells of the disk.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(super) enum Disk {
+    /// Something was written.
+    Writable,
+    /// There was no space left.
+    Full,
+    /// It failed for another reason.
+    Unknown,
 }
 
 /// An answer, sent once the stream is back with its owner.
@@ -78,6 +90,11 @@ impl Commit {
             self.stream.handle = None;
             marks = Marks::default();
         }
+        let disk = match &outcome {
+            Ok(_) => Disk::Writable,
+            Err(failure) if is_full(&failure.source) => Disk::Full,
+            Err(_) => Disk::Unknown,
+        };
         let replies = match outcome {
             Ok((mut seq, stamp)) => self
                 .batches
@@ -108,6 +125,7 @@ impl Commit {
             stream: self.stream,
             marks,
             report,
+            disk,
             replies,
         }
     }

@@ -10,14 +10,14 @@ use std::sync::mpsc::{Receiver, Sender};
 use tokio::sync::oneshot;
 
 use crate::error::{Error, Result};
-use crate::file::commit::{Batch, Commit, Committed, Stream};
+use crate::file::commit::{Batch, Commit, Committed, Disk, Stream};
 use crate::file::layout::{Layout, present};
 use crate::file::lock::Lock;
 use crate::file::look::{self, Look, ReadPage};
 use crate::file::pool::{Outcome, Pool};
 use crate::file::remove::{self, Target};
 use crate::file::view::{Marks, View};
-use crate::file::{FileOptions, Report};
+use crate::file::{FileOptions, Health, Report};
 use crate::log::{Listing, LogPath, StreamKey};
 
 const READ_THREADS: usize = 4;
@@ -39,6 +39,7 @@ pub(super) enum Message {
 pub(super) enum Request {
     Announce(String, Sender<Result<()>>),
     Append(StreamKey, Batch),
+    Health(oneshot::Sender<Health>),
     List(Option<LogPath>, oneshot::Sender<Result<Listing>>),
     Look(StreamKey, Look),
     Remove(Target, oneshot::Sender<Result<bool>>),
@@ -59,6 +60,7 @@ pub(super) enum Event {
         stream: Box<Stream>,
         marks: Marks,
         report: Option<Report>,
+        disk: Disk,
     },
     Inspected {
         key: StreamKey,
@@ -112,6 +114,8 @@ pub(super) struct Coordinator {
     open: BTreeMap<u64, StreamKey>,
     open_limit: usize,
     reports: VecDeque<Report>,
+    /// Where the disk was full, until an append works.
+    full: Option<StreamKey>,
     counter: u64,
     /// `None` = for reading only. The last field: it is given back when no thread writes any more.
     lock: Option<Lock>,
@@ -163,6 +167,7 @@ impl Coordinator {
             open: BTreeMap::new(),
             open_limit: options.open_files,
             reports: VecDeque::new(),
+            full: None,
             counter,
             lock,
         })
@@ -197,6 +202,7 @@ impl Coordinator {
                 let _ = reply.send(lock.and_then(|lock| lock.announce(address)));
             }
             Request::Append(key, batch) => self.append(key, batch),
+            Request::Health(reply) => drop(reply.send(self.health())),
             Request::List(path, reply) => self.list(path, reply),
             Request::Look(key, look) => self.look(key, look),
             Request::Remove(target, reply) => self.remove(target, reply),
@@ -213,7 +219,15 @@ impl Coordinator {
                 stream,
                 marks,
                 report,
-            } => self.committed(key, *stream, marks, report),
+                disk,
+            } => {
+                match disk {
+                    Disk::Writable => self.full = None,
+                    Disk::Full => self.full = Some(key.clone()),
+                    Disk::Unknown => {}
+                }
+                self.committed(key, *stream, marks, report);
+            }
             Event::Inspected { key, view } => self.inspected(key, view),
             Event::Learned { key, inode, marks } => self.learn(&key, inode, marks),
             Event::Nothing => {}
@@ -221,6 +235,17 @@ impl Coordinator {
                 self.removals.retain(|other| other.id != removal);
                 self.start_removals();
             }
+        }
+    }
+
+    fn health(&self) -> Health {
+        let spoiled = self.slots.iter().filter(|(_, slot)| slot.stream.spoiled);
+        let mut poisoned: Vec<StreamKey> = spoiled.map(|(key, _)| key.clone()).collect();
+        poisoned.sort();
+        Health {
+            cuts: self.reports.iter().cloned().collect(),
+            poisoned,
+            full: self.full.clone(),
         }
     }
 
@@ -262,6 +287,7 @@ impl Coordinator {
                 stream,
                 marks,
                 report,
+                disk,
                 replies,
             } = commit.run();
             let event = Event::Committed {
@@ -269,6 +295,7 @@ impl Coordinator {
                 stream: Box::new(stream),
                 marks,
                 report,
+                disk,
             };
             Outcome::new(event, || replies.into_iter().for_each(|reply| reply.send()))
         }));
