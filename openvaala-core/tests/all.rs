@@ -9,6 +9,7 @@
 mod suite {
     pub(crate) mod agents;
     pub(crate) mod background;
+    pub(crate) mod check;
     pub(crate) mod conversations;
     pub(crate) mod interrupting;
     pub(crate) mod recovery;

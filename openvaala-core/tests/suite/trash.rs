@@ -141,7 +141,7 @@ async fn the_trash_is_there_after_a_restart_and_nothing_of_it_is_listed() {
 #[tokio::test]
 async fn deleting_a_running_conversation_ends_its_turn_and_its_command_and_tells_who_watches() {
     let (data, folder) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
-    let command = bash("echo $$ > pid; echo started; sleep 1000");
+    let command = bash("echo $$ > pid; echo st''arted; sleep 1000");
     let runtime = runtime(data.path(), vec![Step::Call(vec![command])]).await;
     let new = NewConversation::in_folder(folder.path());
     let conversation = runtime.create(new).await.unwrap();
