@@ -56,7 +56,7 @@ fn ago(text: &str) -> Option<i64> {
         'd' => 24 * 60,
         _ => return None,
     };
-    let count: u32 = text[..text.len() - 1].parse().ok()?;
+    let count: u32 = text[..text.len() - unit.len_utf8()].parse().ok()?;
     Some(i64::from(count).saturating_mul(minutes).min(MOST))
 }
 

@@ -85,7 +85,7 @@ fn files(root: &Path) -> BTreeMap<PathBuf, Vec<u8>> {
 }
 
 #[tokio::test]
-async fn u_007_a_deleted_conversation_lies_in_the_trash_and_comes_back_with_everything_as_it_was() {
+async fn a_deleted_conversation_lies_in_the_trash_and_comes_back_with_everything_as_it_was() {
     let data = tempfile::tempdir().unwrap();
     let runtime = runtime(data.path(), vec![Step::Say("hello there")]).await;
     let conversation = used(&runtime, "good morning").await;
