@@ -74,4 +74,8 @@ impl<S: LogStorage> LogStorage for MeteredLogs<S> {
     async fn delete_path(&self, path: &LogPath) -> Result<bool> {
         self.inner.delete_path(path).await
     }
+
+    async fn rename_path(&self, from: &LogPath, to: &LogPath) -> Result<bool> {
+        self.inner.rename_path(from, to).await
+    }
 }

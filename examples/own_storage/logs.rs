@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use async_trait::async_trait;
 use openvaala_core::storage::{
     Appended, Error, Fingerprint, Listing, LogPath, LogStorage, NewEntry, Page, ReadOptions,
-    Result, StreamInfo, StreamKey, check_batch,
+    Result, StreamInfo, StreamKey, check_batch, check_rename,
 };
 use tokio::sync::Mutex;
 
@@ -74,5 +74,25 @@ impl LogStorage for MemoryLogs {
         let before = streams.len();
         streams.retain(|key, _| !path.contains(&key.path));
         Ok(streams.len() < before)
+    }
+
+    async fn rename_path(&self, from: &LogPath, to: &LogPath) -> Result<bool> {
+        check_rename(from, to)?;
+        let streams = &mut self.0.lock().await.streams;
+        let old: Vec<StreamKey> = streams
+            .keys()
+            .filter(|key| from.contains(&key.path))
+            .cloned()
+            .collect();
+        if !old.is_empty() && streams.keys().any(|key| to.contains(&key.path)) {
+            return Err(Error::PathExists { path: to.clone() });
+        }
+        for key in &old {
+            let path = format!("{to}{}", &key.path.as_str()[from.as_str().len()..]).parse()?;
+            if let Some(stream) = streams.remove(key) {
+                streams.insert(StreamKey::new(path, key.stream.clone()), stream);
+            }
+        }
+        Ok(!old.is_empty())
     }
 }

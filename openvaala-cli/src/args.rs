@@ -4,9 +4,11 @@ mod since;
 
 use std::net::SocketAddr;
 use std::path::PathBuf;
+use std::time::Duration;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use clap_complete::Shell;
+use openvaala_protocol::id::ConversationId;
 use openvaala_server::config::ProviderType;
 
 pub(crate) use self::since::Since;
@@ -60,6 +62,11 @@ pub(crate) enum Command {
     #[command(after_help = "Examples:\n  openvaala reindex\n  \
         openvaala reindex --data-dir ~/restored-from-backup")]
     Reindex,
+    Delete(DeleteArgs),
+    Restore(RestoreArgs),
+    #[command(subcommand)]
+    Trash(TrashCommand),
+    Check(CheckArgs),
     #[command(subcommand)]
     Provider(ProviderCommand),
     #[command(subcommand)]
@@ -153,6 +160,79 @@ pub(crate) struct SendArgs {
 pub(crate) struct InterruptArgs {
     /// The conversation's id, or the beginning of it
     pub(crate) id: String,
+}
+
+/// Deletes conversations; they lie in the trash until it is emptied
+///
+/// What runs in one of them is interrupted. `openvaala restore` brings it back with everything as it was.
+#[derive(Args, Debug)]
+#[command(
+    after_help = "Examples:\n  openvaala delete 0192d3f5\n  openvaala delete 0192d3f5 0192d401"
+)]
+pub(crate) struct DeleteArgs {
+    /// The conversations' ids, or the beginnings of them
+    #[arg(required = true, value_name = "ID")]
+    pub(crate) ids: Vec<String>,
+}
+
+/// Brings a conversation back from the trash
+#[derive(Args, Debug)]
+#[command(after_help = "Examples:\n  openvaala trash list\n  openvaala restore 0192d3f5")]
+pub(crate) struct RestoreArgs {
+    /// The conversation's id, or the beginning of it
+    pub(crate) id: String,
+}
+
+/// Shows or empties the trash, where deleted conversations are
+#[derive(Debug, Subcommand)]
+pub(crate) enum TrashCommand {
+    /// Lists deleted conversations that can be restored, the last deleted first
+    #[command(after_help = "Examples:\n  openvaala trash list\n  openvaala trash list --json")]
+    List {
+        /// One conversation a line, as JSON
+        #[arg(long)]
+        json: bool,
+    },
+    Empty(EmptyArgs),
+}
+
+/// Removes deleted conversations for ever
+///
+/// Nothing else does, unless `trash: {keep_days: N}` is set in openvaala.yaml.
+#[derive(Args, Debug)]
+#[command(
+    after_help = "Examples:\n  openvaala trash empty\n  openvaala trash empty --older-than 30d --yes\n  \
+    openvaala trash empty 0192d3f5"
+)]
+pub(crate) struct EmptyArgs {
+    /// Only these: their ids, or the beginnings of them [default: all]
+    #[arg(value_name = "ID")]
+    pub(crate) ids: Vec<String>,
+    /// Only those that were deleted at least so long ago: 30m, 12h, 7d
+    #[arg(long, value_name = "TIME", value_parser = since::parse_age)]
+    pub(crate) older_than: Option<Duration>,
+    /// Do not ask
+    #[arg(long)]
+    pub(crate) yes: bool,
+}
+
+/// Reads all conversations and says what is damaged, where and how much
+///
+/// Nothing is changed, and a server may run meanwhile. Exit code 0 if all is sound or was put right, 1 if not.
+#[derive(Args, Debug)]
+#[command(
+    after_help = "Examples:\n  openvaala check\n  openvaala check 0192d3f5-8c1e-7a5b-9c2d-3e4f5a6b7c8d --json\n  \
+    openvaala check --repair"
+)]
+pub(crate) struct CheckArgs {
+    /// Only this conversation, also in the trash: its whole id
+    pub(crate) id: Option<ConversationId>,
+    /// Put right what can be, without throwing a byte away; goes through the server if one runs
+    #[arg(long)]
+    pub(crate) repair: bool,
+    /// As JSON
+    #[arg(long)]
+    pub(crate) json: bool,
 }
 
 /// Prints what a shell needs to complete commands and flags

@@ -13,6 +13,26 @@ pub enum RuntimeError {
         /// The id as it was given.
         id: ConversationId,
     },
+    /// There is no such conversation in the trash.
+    #[error("there is no conversation {id} in the trash")]
+    NotInTrash {
+        /// The id as it was given.
+        id: ConversationId,
+    },
+    /// The trash has a conversation of that id already.
+    #[error("the trash has a conversation {id} already: empty the trash of that one first")]
+    InTrashAlready {
+        /// The id.
+        id: ConversationId,
+    },
+    /// A conversation cannot be restored since there is one of its id again.
+    #[error(
+        "there is a conversation {id} again: delete or move that before the one in the trash is restored"
+    )]
+    ConversationExists {
+        /// The id.
+        id: ConversationId,
+    },
     /// The conversation has no such session.
     #[error("conversation {conversation} has no session {session}")]
     SessionNotFound {

@@ -62,9 +62,12 @@ pub use self::conversation::{
     Sent, Subscription,
 };
 pub use self::dao::list::{ConversationFilter, ConversationPage, ListConversations};
+pub use self::dao::trash::TrashedConversation;
 pub use self::error::RuntimeError;
 pub use self::model::ModelProvider;
+#[cfg(feature = "file")]
+pub use self::runtime::check_data_dir;
 pub use self::runtime::{
-    AgentDefinition, Definitions, NewConversation, Progress, ReindexReport, Runtime,
-    RuntimeBuilder, RuntimeStatus,
+    AgentDefinition, CheckOptions, Definitions, DeletedConversation, EmptyTrash, NewConversation,
+    Progress, ReindexReport, Runtime, RuntimeBuilder, RuntimeStatus,
 };

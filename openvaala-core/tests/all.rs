@@ -9,10 +9,12 @@
 mod suite {
     pub(crate) mod agents;
     pub(crate) mod background;
+    pub(crate) mod check;
     pub(crate) mod conversations;
     pub(crate) mod interrupting;
     pub(crate) mod recovery;
     pub(crate) mod retrying;
     pub(crate) mod script;
+    pub(crate) mod trash;
     pub(crate) mod watching;
 }

@@ -53,6 +53,7 @@ pub(crate) fn assemble(
         definitions.step_limit = limit;
     }
     definitions.retry = config.retry;
+    definitions.keep_trash = config.keep_trash;
     definitions.agents = config
         .agents
         .values()

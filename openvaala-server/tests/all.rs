@@ -13,3 +13,4 @@ mod handshake;
 mod lifecycle;
 mod rpc;
 mod support;
+mod trash;

@@ -137,6 +137,10 @@ macro_rules! __log_rules {
             r_28_a_deleted_stream_begins_again_at_one
             r_26_deleting_a_path_removes_exactly_its_subtree
             r_27_an_append_that_races_with_a_deletion_is_whole_or_refused
+            a_path_moves_with_all_its_streams_and_numbers
+            r_26_moving_a_path_takes_exactly_its_subtree
+            a_path_is_never_moved_onto_another
+            r_27_an_append_that_races_with_a_move_is_whole_or_refused
             listings_are_sorted_and_direct
             streams_do_not_touch_each_other
             extensions_read_what_was_appended

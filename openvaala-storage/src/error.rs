@@ -98,6 +98,16 @@ pub enum Error {
         /// The rule that it breaks.
         reason: &'static str,
     },
+    /// A path can't be moved there.
+    #[error("{from} can't be moved to {to}: {reason}")]
+    InvalidRename {
+        /// The path to be moved.
+        from: LogPath,
+        /// Where it was to go.
+        to: LogPath,
+        /// The rule that it breaks.
+        reason: &'static str,
+    },
     /// The operating system refused an operation.
     #[error("can't {operation} {}", path.display())]
     Io {
@@ -140,6 +150,12 @@ pub enum Error {
     #[error("{path} is not staged")]
     NotStaged {
         /// The path.
+        path: LogPath,
+    },
+    /// A path was to be moved to where something is already; nothing was moved.
+    #[error("there is something at {path} already; move or delete that first")]
+    PathExists {
+        /// The path that is taken.
         path: LogPath,
     },
     /// The disk refused to flush the stream: the append is not acknowledged, the next use of the stream recovers it.
@@ -187,15 +203,13 @@ impl Error {
     /// Wraps what the operating system said about a path; a full disk becomes [`Error::StorageFull`].
     pub fn io(operation: &'static str, path: impl AsRef<Path>, source: io::Error) -> Self {
         let path = path.as_ref().to_owned();
-        match source.kind() {
-            io::ErrorKind::StorageFull
-            | io::ErrorKind::QuotaExceeded
-            | io::ErrorKind::FileTooLarge => Self::StorageFull { path, source },
-            _ => Self::Io {
-                operation,
-                path,
-                source,
-            },
+        if is_full(&source) {
+            return Self::StorageFull { path, source };
+        }
+        Self::Io {
+            operation,
+            path,
+            source,
         }
     }
 
@@ -209,6 +223,14 @@ impl Error {
             source: source.into(),
         }
     }
+}
+
+/// Tells whether the operating system has no space left.
+pub(crate) fn is_full(source: &io::Error) -> bool {
+    matches!(
+        source.kind(),
+        io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded | io::ErrorKind::FileTooLarge
+    )
 }
 
 /// Who holds a data directory: information from its lock file, which may be outdated.

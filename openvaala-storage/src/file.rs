@@ -45,6 +45,7 @@ mod pool;
 mod read;
 mod recover;
 mod remove;
+mod rename;
 mod scan;
 #[cfg(test)]
 mod tests;
@@ -68,7 +69,7 @@ use crate::error::{Error, Result};
 use crate::fs::{Fs, RealFs};
 use crate::log::{
     Appended, Fingerprint, Listing, LogPath, LogStorage, NewEntry, Page, ReadOptions, StreamInfo,
-    StreamKey, check_batch,
+    StreamKey, check_batch, check_rename,
 };
 
 /// How a file storage is opened.
@@ -142,6 +143,28 @@ pub struct Report {
     pub side_file: PathBuf,
 }
 
+/// Bytes at the end of a stream that are no whole entries; nobody is served them.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+#[non_exhaustive]
+pub struct TornTail {
+    /// Where they begin.
+    pub offset: u64,
+    /// How many they are.
+    pub length: u64,
+}
+
+/// What a file storage has had to suffer.
+#[derive(Clone, Debug, Default, Eq, PartialEq)]
+#[non_exhaustive]
+pub struct Health {
+    /// What was cut from streams since the storage was opened, at most the newest 1000 cuts.
+    pub cuts: Vec<Report>,
+    /// Streams that a failed write or flush has spoiled and that nobody has used since, sorted: their next append recovers them.
+    pub poisoned: Vec<StreamKey>,
+    /// The stream whose last append found the disk full, until any append works again.
+    pub full: Option<StreamKey>,
+}
+
 /// Logs as JSON Lines files below one directory.
 ///
 /// Besides the contract of [`LogStorage`]: a stream that another program changes is read anew; one that it writes to at the very moment of an
@@ -197,6 +220,44 @@ impl FileStorage {
         let (reply, result) = mpsc::channel();
         self.send(Request::Reports(reply))?;
         result.recv().map_err(|_| Error::Closed)
+    }
+
+    /// Returns what does not work as it should.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Closed`].
+    pub async fn health(&self) -> Result<Health> {
+        let (reply, result) = oneshot::channel();
+        self.send(Request::Health(reply))?;
+        result.await.map_err(|_| Error::Closed)
+    }
+
+    /// Returns the bytes at the end of a stream that are no whole entries; `None` when there are none, or no such stream.
+    ///
+    /// In a storage that is open for reading they may be an append that the owner of the directory is writing.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Io`].
+    pub async fn torn_tail(&self, key: &StreamKey) -> Result<Option<TornTail>> {
+        self.ask(|reply| Request::Look(key.clone(), Look::Torn { reply }))
+            .await
+    }
+
+    /// Cuts such bytes, after copying them to a side file, as the next append would; returns whether there were any.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::ReadOnly`], [`Error::Io`], [`Error::Poisoned`].
+    pub async fn cut_torn_tail(&self, key: &StreamKey) -> Result<bool> {
+        if self.torn_tail(key).await?.is_none() {
+            return Ok(false);
+        }
+        let entries = Vec::new();
+        self.ask(|reply| Request::Append(key.clone(), Batch { entries, reply }))
+            .await?;
+        Ok(true)
     }
 
     fn start(options: FileOptions, lock: Option<Lock>) -> Result<Self> {
@@ -276,6 +337,13 @@ impl LogStorage for FileStorage {
 
     async fn delete_path(&self, path: &LogPath) -> Result<bool> {
         self.ask(|reply| Request::Remove(Target::Path(path.clone()), reply))
+            .await
+    }
+
+    async fn rename_path(&self, from: &LogPath, to: &LogPath) -> Result<bool> {
+        check_rename(from, to)?;
+        let (from, to) = (from.clone(), to.clone());
+        self.ask(|reply| Request::Remove(Target::Move { from, to }, reply))
             .await
     }
 }

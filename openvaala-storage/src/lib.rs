@@ -57,12 +57,13 @@
 //!
 //! # Writing a back end
 //!
-//! Implement the seven methods of [`LogStorage`] (or of [`RecordStorage`]) for your type, under `#[async_trait]`:
+//! Implement the eight methods of [`LogStorage`] (or of [`RecordStorage`]) for your type, under `#[async_trait]`:
 //!
 //! 1. `append`: refuse what [`check_batch`] refuses, give the next numbers, flush, return the new [`Fingerprint`].
 //! 2. `read`: find the stream or return [`Error::NotFound`]; call [`ReadOptions::check_cursor`]; fetch at most `limit` entries and
 //!    let [`ReadOptions::page`] make the page of them.
-//! 3. The others are small; wrap what your database says with [`Error::backend`].
+//! 3. `rename_path`: refuse what [`check_rename`] refuses, then move all or nothing.
+//! 4. The others are small; wrap what your database says with [`Error::backend`].
 //!
 //! Then prove it: with the feature `conformance` one line makes a named test for each rule of the contract.
 //!
@@ -98,7 +99,7 @@ pub use error::{Error, Holder, Result};
 pub use log::{
     Appended, Damage, Entry, EntryData, Fingerprint, Listing, LogPath, LogStorage, LogStorageExt,
     MAX_ENTRY_BYTES, MAX_PAGE_BYTES, NewEntry, Order, Page, ReadOptions, StreamId, StreamInfo,
-    StreamKey, check_batch,
+    StreamKey, check_batch, check_rename,
 };
 pub use record::{ListOptions, Namespace, Record, RecordPage, RecordStorage, SortBy};
 #[cfg(feature = "staged")]

@@ -99,6 +99,18 @@ pub trait LogStorage: Debug + Send + Sync + 'static {
     ///
     /// `conversations/ab` never touches `conversations/abc`. The rules of [`delete`](Self::delete) hold for each stream.
     async fn delete_path(&self, path: &LogPath) -> Result<bool>;
+
+    /// Moves all streams at and below a path to another path, and returns whether there was something to move.
+    ///
+    /// Whole or not at all, also across a crash; flushed when it returns. Numbers, cursors and fingerprints stay. An append that arrives
+    /// meanwhile for either path fails with [`Deleted`](crate::Error::Deleted), or comes before or after the move. After an
+    /// error everything is at one of the two paths.
+    ///
+    /// # Errors
+    ///
+    /// [`PathExists`](crate::Error::PathExists) when there is anything at or below `to`; [`InvalidRename`](crate::Error::InvalidRename)
+    /// when one path contains the other, or `to` lies deeper than `from`; whatever the back end reports.
+    async fn rename_path(&self, from: &LogPath, to: &LogPath) -> Result<bool>;
 }
 
 #[async_trait]
@@ -130,6 +142,10 @@ impl<S: LogStorage + ?Sized> LogStorage for Arc<S> {
 
     async fn delete_path(&self, path: &LogPath) -> Result<bool> {
         (**self).delete_path(path).await
+    }
+
+    async fn rename_path(&self, from: &LogPath, to: &LogPath) -> Result<bool> {
+        (**self).rename_path(from, to).await
     }
 }
 
@@ -307,6 +323,26 @@ pub fn check_batch(batch: &[NewEntry]) -> Result<()> {
         }),
         _ => Ok(()),
     }
+}
+
+/// Refuses a move that no storage makes.
+///
+/// # Errors
+///
+/// [`Error::InvalidRename`].
+pub fn check_rename(from: &LogPath, to: &LogPath) -> Result<()> {
+    let reason = if from.contains(to) || to.contains(from) {
+        "one of the two contains the other"
+    } else if to.segments().count() > from.segments().count() {
+        "the new path must not lie deeper than the old one"
+    } else {
+        return Ok(());
+    };
+    Err(Error::InvalidRename {
+        from: from.clone(),
+        to: to.clone(),
+        reason,
+    })
 }
 
 /// One page of a stream.

@@ -111,7 +111,7 @@ mod staged_log_in_memory {
     log_storage_conformance!(|| async {
         let (real, dir) = files();
         let storage = StagedLogStorage::new(Arc::new(real), memory().log());
-        for path in ["c", "d"] {
+        for path in ["c", "d", "t"] {
             storage.stage(&path.parse().unwrap());
         }
         (storage, dir)

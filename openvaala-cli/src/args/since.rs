@@ -1,5 +1,7 @@
 //! Points in time as people say them: so long ago, or a day.
 
+use std::time::Duration;
+
 use openvaala_protocol::time::Timestamp;
 
 /// The longest time ago, in minutes: ten thousand years.
@@ -37,6 +39,14 @@ pub(super) fn parse(text: &str) -> Result<Since, String> {
     })
 }
 
+/// Reads an age: `30m`, `12h` or `7d`.
+pub(super) fn parse_age(text: &str) -> Result<Duration, String> {
+    let minutes = ago(text).and_then(|minutes| u64::try_from(minutes).ok());
+    minutes
+        .map(|minutes| Duration::from_secs(minutes * 60))
+        .ok_or_else(|| "write 30m, 12h or 7d".to_owned())
+}
+
 /// How many minutes ago.
 fn ago(text: &str) -> Option<i64> {
     let unit = text.chars().next_back()?;
@@ -46,7 +56,7 @@ fn ago(text: &str) -> Option<i64> {
         'd' => 24 * 60,
         _ => return None,
     };
-    let count: u32 = text[..text.len() - 1].parse().ok()?;
+    let count: u32 = text[..text.len() - unit.len_utf8()].parse().ok()?;
     Some(i64::from(count).saturating_mul(minutes).min(MOST))
 }
 

@@ -229,3 +229,35 @@ fn provider_add_takes_a_known_type_and_openai_chat_without_one() {
         "{error}"
     );
 }
+
+#[test]
+fn what_is_said_of_the_trash_fits_together_or_is_refused_by_name() {
+    use ErrorKind::{InvalidSubcommand, MissingRequiredArgument, ValueValidation};
+
+    refused(&["delete"], MissingRequiredArgument, "<ID>");
+    refused(&["restore"], MissingRequiredArgument, "<ID>");
+    refused(&["trash", "burn"], InvalidSubcommand, "burn");
+    for odd in [
+        "",
+        "d",
+        "7",
+        "7w",
+        "-1d",
+        "1.5h",
+        "d7",
+        "99999999999d",
+        "2026-12-01",
+        "７d",
+    ] {
+        let flag = format!("--older-than={odd}");
+        refused(&["trash", "empty", &flag], ValueValidation, "older-than");
+    }
+    refused(&["check", "0192"], ValueValidation, "0192");
+    let Command::Trash(TrashCommand::Empty(args)) =
+        parsed(&["trash", "empty", "--older-than", "30d", "--yes", "0192d3f5"]).command
+    else {
+        panic!("another command");
+    };
+    assert_eq!(args.older_than, Some(Duration::from_secs(30 * 86_400)));
+    assert_eq!((args.yes, args.ids), (true, vec!["0192d3f5".to_owned()]));
+}

@@ -3,8 +3,9 @@
 use openvaala_protocol::client::Client;
 use openvaala_protocol::conversation::Conversation;
 use openvaala_protocol::id::ConversationId;
-use openvaala_protocol::rpc::method::{ConversationGet, ConversationList};
+use openvaala_protocol::rpc::method::{ConversationGet, ConversationList, TrashList};
 use openvaala_protocol::rpc::params::conversation::{GetParams, ListParams};
+use openvaala_protocol::rpc::params::trash::ListParams as TrashListParams;
 
 use crate::error::CliError;
 
@@ -20,12 +21,7 @@ pub(super) async fn id(client: &Client, text: &str) -> Result<ConversationId, Cl
     if let Ok(id) = text.parse() {
         return Ok(id);
     }
-    let text = text.to_ascii_lowercase();
-    if text.len() < MIN_PREFIX || !text.bytes().all(|b| b.is_ascii_hexdigit() || b == b'-') {
-        return Err(wrong(format!(
-            "{text:?} is neither a conversation's id nor the beginning of one"
-        )));
-    }
+    let text = prefix(text)?;
     let mut matches = Vec::new();
     let mut params = ListParams {
         limit: Some(PAGE),
@@ -44,6 +40,29 @@ pub(super) async fn id(client: &Client, text: &str) -> Result<ConversationId, Cl
         }
     }
     the_only_one(&text, &matches)
+}
+
+/// Finds a conversation in the trash by its id or the beginning of it.
+pub(super) async fn trashed(client: &Client, text: &str) -> Result<ConversationId, CliError> {
+    if let Ok(id) = text.parse() {
+        return Ok(id);
+    }
+    let text = prefix(text)?;
+    let listed = client.call::<TrashList>(TrashListParams::default()).await?;
+    let ids = listed.conversations.iter().map(|it| it.id);
+    let matches: Vec<ConversationId> = ids.filter(|id| id.to_string().starts_with(&text)).collect();
+    the_only_one(&text, &matches)
+        .map_err(|error| error.hint("`openvaala trash list` shows what can be restored"))
+}
+
+fn prefix(text: &str) -> Result<String, CliError> {
+    let text = text.to_ascii_lowercase();
+    if text.len() < MIN_PREFIX || !text.bytes().all(|b| b.is_ascii_hexdigit() || b == b'-') {
+        return Err(wrong(format!(
+            "{text:?} is neither a conversation's id nor the beginning of one"
+        )));
+    }
+    Ok(text)
 }
 
 /// Finds a conversation by its id or the beginning of it, and gives its state.

@@ -1,7 +1,9 @@
 //! The commands, one file each.
 
+mod check;
 mod completions;
 mod config;
+mod delete;
 mod describe;
 mod exec;
 mod find;
@@ -10,6 +12,7 @@ mod follow;
 mod interrupt;
 mod list;
 mod markdown;
+mod meter;
 mod prompt;
 mod provider;
 mod reindex;
@@ -17,6 +20,7 @@ mod schema;
 mod send;
 mod serve;
 mod show;
+mod trash;
 
 use std::process::ExitCode;
 
@@ -36,6 +40,10 @@ pub(crate) async fn run(cli: Cli) -> Result<ExitCode, CliError> {
         Command::List(args) => list::run(&dirs, args).await,
         Command::Show(args) => show::run(&dirs, args).await,
         Command::Reindex => reindex::run(&dirs).await,
+        Command::Delete(args) => delete::run(&dirs, args).await,
+        Command::Restore(args) => delete::restore(&dirs, args).await,
+        Command::Trash(command) => trash::run(&dirs, command).await,
+        Command::Check(args) => check::run(&dirs, args).await,
         Command::Provider(command) => provider::run(&dirs, command).await,
         Command::Config(_) => config::check(&dirs),
         Command::Send(args) => send::run(&dirs, args).await,

@@ -2,9 +2,7 @@
 
 use std::process::ExitCode;
 use std::sync::Arc;
-use std::time::{Duration, Instant};
 
-use indicatif::{ProgressBar, ProgressStyle};
 use openvaala_core::Runtime;
 use openvaala_core::dialect::demo::DemoProvider;
 use openvaala_protocol::rpc::Notice;
@@ -12,13 +10,11 @@ use openvaala_protocol::rpc::method::ServerReindex;
 use openvaala_protocol::rpc::params::server::ReindexParams;
 use tokio::sync::mpsc;
 
+use super::meter::Meter;
 use crate::dirs::Dirs;
 use crate::error::CliError;
 use crate::output::{note, out};
 use crate::start::connect_running;
-
-/// How long lies between two lines where there is no terminal.
-const LINES: Duration = Duration::from_secs(2);
 
 pub(super) async fn run(dirs: &Dirs) -> Result<ExitCode, CliError> {
     let mut meter = Meter::new();
@@ -47,40 +43,6 @@ pub(super) async fn run(dirs: &Dirs) -> Result<ExitCode, CliError> {
     }
     out(&format!("{count} conversations are in the index\n"))?;
     Ok(ExitCode::SUCCESS)
-}
-
-/// Shows how far it is: a bar on a terminal, now and then a line elsewhere.
-struct Meter {
-    bar: ProgressBar,
-    /// When the next line is due.
-    due: Instant,
-}
-
-impl Meter {
-    fn new() -> Self {
-        let template = "{bar:40} {pos}/{len} conversations, {per_sec}, {eta} left";
-        let style =
-            ProgressStyle::with_template(template).unwrap_or_else(|_| ProgressStyle::default_bar());
-        // On anything but a terminal it draws nothing.
-        let bar = ProgressBar::new(0).with_style(style);
-        Self {
-            bar,
-            due: Instant::now() + LINES,
-        }
-    }
-
-    fn show(&mut self, done: u64, total: u64) {
-        self.bar.set_length(total);
-        self.bar.set_position(done);
-        if self.bar.is_hidden() && Instant::now() >= self.due {
-            self.due = Instant::now() + LINES;
-            note(&format!("{done}/{total} conversations"));
-        }
-    }
-
-    fn end(&self) {
-        self.bar.finish_and_clear();
-    }
 }
 
 /// Without a server the directory is taken for as long as it takes.

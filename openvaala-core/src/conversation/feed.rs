@@ -51,6 +51,8 @@ pub enum FeedEvent {
         /// What happened.
         reason: String,
     },
+    /// The conversation was deleted; nothing comes after this.
+    Deleted,
 }
 
 /// What there is, and all that comes after it.
@@ -94,6 +96,9 @@ enum Message {
     Live(Live),
     /// Numbers of the metadata stream, up to this one, that nobody will tell.
     Passed(u64),
+    Deleted {
+        told: oneshot::Sender<()>,
+    },
     Subscribe {
         cursor: Option<ResumeCursor>,
         reply: SubscribeReply,
@@ -119,6 +124,14 @@ impl FeedSender {
     /// Waits no more for entries of the metadata stream up to a number: they were written, but not acknowledged.
     pub(crate) async fn passed(&self, metadata: u64) {
         let _ = self.0.send(Message::Passed(metadata)).await;
+    }
+
+    /// Tells everybody who watches that the conversation is deleted; returns when they were told.
+    pub(crate) async fn deleted(&self) {
+        let (told, wait) = oneshot::channel();
+        if self.0.send(Message::Deleted { told }).await.is_ok() {
+            let _ = wait.await;
+        }
     }
 
     pub(crate) async fn subscribe(
@@ -200,6 +213,10 @@ impl Feed {
                     Some(Message::Entries(entries)) => self.take_entries(entries),
                     Some(Message::Live(live)) => self.take_live(live),
                     Some(Message::Passed(metadata)) => self.pass(metadata),
+                    Some(Message::Deleted { told }) => {
+                        self.tell(&FeedEvent::Deleted);
+                        let _ = told.send(());
+                    }
                     Some(Message::Subscribe { cursor, reply }) => self.subscribe(cursor, reply),
                     None => break,
                 },

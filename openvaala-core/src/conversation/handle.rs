@@ -342,6 +342,18 @@ impl ConversationHandle {
         }
     }
 
+    /// Whether its loop is gone.
+    pub(crate) fn has_ended(&self) -> bool {
+        self.commands.is_closed()
+    }
+
+    /// Stops it and writes down that it is deleted; `None` if it had ended before.
+    pub(crate) async fn delete(&self) -> Option<Result<(), openvaala_storage::Error>> {
+        let (done, wait) = oneshot::channel();
+        self.commands.send(Command::Delete { done }).await.ok()?;
+        wait.await.ok()
+    }
+
     fn command(&self, command: Command) -> Result<(), RuntimeError> {
         self.commands
             .try_send(command)

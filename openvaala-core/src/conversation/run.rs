@@ -21,6 +21,7 @@ use crate::dao::mutation::{Promote, Writer, Written};
 use crate::dao::query::States;
 use crate::dao::record::ConversationState;
 use crate::dao::staging::Staging;
+use crate::dao::trash;
 use crate::environment::{Clock, IdSource};
 use crate::error::RuntimeError;
 use crate::runtime::Definitions;
@@ -87,6 +88,10 @@ pub(crate) enum Command {
     Stop {
         done: oneshot::Sender<()>,
     },
+    /// Stop, write down that it is deleted, and tell everybody who watches.
+    Delete {
+        done: oneshot::Sender<Result<(), Error>>,
+    },
 }
 
 /// Makes a conversation's handle and the loop behind it.
@@ -139,6 +144,7 @@ pub(crate) fn start(
         workspaces: start.workspaces,
         running: tell_running,
         stopping: Vec::new(),
+        deleting: None,
         deps,
     };
     (handle, run.run(start.sessions, feeding))
@@ -161,6 +167,7 @@ struct ConversationLoop {
     workspaces: Option<Vec<Arc<dyn Workspace>>>,
     running: watch::Sender<usize>,
     stopping: Vec<oneshot::Sender<()>>,
+    deleting: Option<oneshot::Sender<Result<(), Error>>>,
 }
 
 enum Wait {
@@ -213,6 +220,13 @@ impl ConversationLoop {
                     std::panic::resume_unwind(error.into_panic());
                 }
             }
+        }
+        if let Some(done) = self.deleting.take() {
+            let marked = trash::mark_deleted(&self.deps.log, self.id, self.deps.clock.now()).await;
+            if marked.is_ok() {
+                self.feed.deleted().await;
+            }
+            let _ = done.send(marked);
         }
         for workspace in self.workspaces.take().unwrap_or_default() {
             workspace.close().await;
@@ -279,13 +293,21 @@ impl ConversationLoop {
             }
             Command::Stop { done } => {
                 self.stopping.push(done);
-                let sessions: Vec<SessionHandle> = self.sessions.values().cloned().collect();
-                self.work.spawn(async move {
-                    join_all(sessions.iter().map(SessionHandle::stop)).await;
-                    Done::Stopped
-                });
+                self.stop_sessions();
+            }
+            Command::Delete { done } => {
+                self.deleting = Some(done);
+                self.stop_sessions();
             }
         }
+    }
+
+    fn stop_sessions(&mut self) {
+        let sessions: Vec<SessionHandle> = self.sessions.values().cloned().collect();
+        self.work.spawn(async move {
+            join_all(sessions.iter().map(SessionHandle::stop)).await;
+            Done::Stopped
+        });
     }
 
     const fn no_session(&self, session: SessionId) -> RuntimeError {

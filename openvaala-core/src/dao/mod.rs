@@ -4,6 +4,8 @@
 //! order of every change: items, then states, then index.
 
 pub(crate) mod blob;
+pub(crate) mod check;
+pub(crate) mod files;
 pub(crate) mod index;
 pub(crate) mod list;
 pub(crate) mod mutation;
@@ -11,6 +13,7 @@ pub(crate) mod query;
 pub(crate) mod record;
 pub(crate) mod reindex;
 pub(crate) mod staging;
+pub(crate) mod trash;
 
 use openvaala_protocol::id::{ConversationId, SessionId};
 use openvaala_storage::{Error, LogPath, StreamId, StreamKey};

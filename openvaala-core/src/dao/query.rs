@@ -71,7 +71,10 @@ impl States {
         };
         match ReadState::parse(data) {
             Ok(ReadState::State(state)) => match *state {
-                State::Conversation(state) => self.conversation = Some(state),
+                State::Conversation(state) => {
+                    self.conversation = Some(state);
+                    self.deleted = false;
+                }
                 State::Session(state) => {
                     self.sessions.insert(state.id, state);
                 }
@@ -79,8 +82,9 @@ impl States {
                     self.turns.insert(state.id, state);
                 }
             },
-            Ok(ReadState::Deleted { kind, id }) => self.delete(&kind, &id),
-            Ok(ReadState::Foreign) => {}
+            Ok(ReadState::Deleted { kind, id, .. }) => self.delete(&kind, &id),
+            Ok(ReadState::Restored) => self.deleted = false,
+            Ok(ReadState::Newer { .. } | ReadState::Foreign) => {}
             Err(error) => self
                 .damaged
                 .push(format!("metadata entry {}: {error}", entry.seq)),

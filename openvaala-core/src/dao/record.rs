@@ -1,7 +1,8 @@
 //! The states that lie in `metadata.jsonl`: the on-disk twins of conversation, session and turn.
 //!
 //! Each entry is `{"format":1,"kind":"session","id":"…","state":{…}}` with the full latest state; the last one of
-//! an id wins. `{"format":1,"kind":"…","id":"…","deleted":true}` deletes. What a reader does not know it leaves.
+//! an id wins. `{"format":1,"kind":"…","id":"…","deleted":true,"deleted_at":…}` deletes, the time being younger than the
+//! format and perhaps absent; `{…,"deleted":false,"restored_at":…}` takes that back. What a reader does not know it leaves.
 
 use openvaala_protocol::content::Content;
 use openvaala_protocol::conversation::{
@@ -19,6 +20,9 @@ use crate::model::OutputSchema;
 
 /// The number of the format that this version writes.
 pub(crate) const FORMAT: u32 = 1;
+
+/// The kind of entries about a conversation itself.
+pub(crate) const CONVERSATION: &str = "conversation";
 
 /// The newest state of something, as it goes to the log.
 #[derive(Clone, Debug, PartialEq)]
@@ -98,6 +102,49 @@ struct Frame<'a, T> {
     state: &'a T,
 }
 
+/// The frame of a deletion or of a restoration.
+#[derive(Serialize)]
+struct Mark {
+    format: u32,
+    kind: &'static str,
+    id: String,
+    deleted: bool,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    deleted_at: Option<Timestamp>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    restored_at: Option<Timestamp>,
+}
+
+/// The entry that deletes a conversation.
+pub(crate) fn deleted(
+    id: ConversationId,
+    now: Timestamp,
+) -> Result<Box<RawValue>, serde_json::Error> {
+    to_raw_value(&Mark {
+        format: FORMAT,
+        kind: CONVERSATION,
+        id: id.to_string(),
+        deleted: true,
+        deleted_at: Some(now),
+        restored_at: None,
+    })
+}
+
+/// The entry that takes the deletion of a conversation back.
+pub(crate) fn restored(
+    id: ConversationId,
+    now: Timestamp,
+) -> Result<Box<RawValue>, serde_json::Error> {
+    to_raw_value(&Mark {
+        format: FORMAT,
+        kind: CONVERSATION,
+        id: id.to_string(),
+        deleted: false,
+        deleted_at: None,
+        restored_at: Some(now),
+    })
+}
+
 impl State {
     pub(crate) fn to_raw(&self) -> Result<Box<RawValue>, serde_json::Error> {
         let format = FORMAT;
@@ -161,8 +208,15 @@ pub(crate) enum ReadState {
     Deleted {
         kind: String,
         id: String,
+        at: Option<Timestamp>,
     },
-    /// A kind or format that this version does not know.
+    /// The deletion of the conversation was taken back.
+    Restored,
+    /// A format that is newer than those of this version.
+    Newer {
+        format: u32,
+    },
+    /// A kind that this version does not know.
     Foreign,
 }
 
@@ -176,18 +230,29 @@ impl ReadState {
             #[serde(default)]
             id: String,
             #[serde(default)]
-            deleted: bool,
+            deleted: Option<bool>,
+            #[serde(default)]
+            deleted_at: Option<Timestamp>,
             #[serde(borrow, default)]
             state: Option<&'a RawValue>,
         }
         let parts: Parts<'_> = serde_json::from_str(data.get())?;
         if parts.format > FORMAT {
-            return Ok(Self::Foreign);
+            return Ok(Self::Newer {
+                format: parts.format,
+            });
         }
-        if parts.deleted {
+        if parts.deleted == Some(true) {
             return Ok(Self::Deleted {
                 kind: parts.kind,
                 id: parts.id,
+                at: parts.deleted_at,
+            });
+        }
+        if parts.deleted == Some(false) && parts.state.is_none() {
+            return Ok(match parts.kind.as_str() {
+                CONVERSATION => Self::Restored,
+                _ => Self::Foreign,
             });
         }
         let state = parts.state.map_or("null", RawValue::get);

@@ -9,7 +9,7 @@ use openvaala_storage::{Error, ListOptions, LogStorage, Order, SortBy};
 use tokio::sync::mpsc;
 
 use super::index::{CONVERSATION, Index, Row};
-use super::{conversations_path, metadata_key, query};
+use super::{conversations_path, metadata_key, query, trash};
 use crate::runtime::{Progress, ReindexReport};
 
 /// How many conversations are read at the same time.
@@ -81,6 +81,34 @@ pub(crate) async fn reindex(
     Ok(report)
 }
 
+/// Counts the rows that do not say what the log says, or that are missing or too many.
+pub(crate) async fn stale(log: &Arc<dyn LogStorage>, index: &Index) -> Result<u64, Error> {
+    let mut known = known_rows(index).await?;
+    let listing = log.list(Some(&conversations_path()?)).await?;
+    let mut stale = 0;
+    for path in &listing.paths {
+        let name = path.as_str().rsplit('/').next().unwrap_or_default();
+        let Ok(id) = name.parse::<ConversationId>() else {
+            continue;
+        };
+        let Some(fingerprint) = log.fingerprint(&metadata_key(id)?).await? else {
+            continue;
+        };
+        if known
+            .remove(&id)
+            .is_some_and(|row| row == fingerprint.as_str())
+        {
+            continue;
+        }
+        // One that is deleted or cannot be read has no row.
+        let states = query::states(log, id).await?;
+        if states.is_some_and(|states| states.wire_conversation().is_some()) {
+            stale += 1;
+        }
+    }
+    Ok(stale + known.len() as u64)
+}
+
 async fn known_rows(index: &Index) -> Result<HashMap<ConversationId, String>, Error> {
     let mut known = HashMap::new();
     let mut cursor = None;
@@ -117,6 +145,16 @@ async fn one(
     }
 }
 
+/// Makes the row of one conversation anew.
+pub(crate) async fn reindex_one(
+    log: &Arc<dyn LogStorage>,
+    index: &Index,
+    id: ConversationId,
+) -> Result<(), Error> {
+    try_one(log, index, id, None).await?;
+    Ok(())
+}
+
 async fn try_one(
     log: &Arc<dyn LogStorage>,
     index: &Index,
@@ -133,6 +171,8 @@ async fn try_one(
         return Ok(Outcome::Nothing(id));
     };
     if states.deleted {
+        // A crash came between the entry and the move, or the move is on its way right now.
+        trash::move_in(log, id).await?;
         return Ok(Outcome::Nothing(id));
     }
     let Some(conversation) = states.wire_conversation() else {

@@ -38,6 +38,14 @@ impl Staging {
             .is_some_and(|(staged, path)| staged.is_staged(&path))
     }
 
+    /// Forgets a conversation that is still in memory; says whether it was.
+    pub(crate) async fn discard(&self, id: ConversationId) -> Result<bool, Error> {
+        match &self.staged {
+            Some(staged) => staged.discard(&super::conversation_path(id)?).await,
+            None => Ok(false),
+        }
+    }
+
     /// Moves a conversation to the real storage; does nothing if it is there.
     pub(crate) async fn promote(&self, id: ConversationId) -> Result<(), Error> {
         let Some(staged) = self.staged.as_ref().filter(|_| self.is_staged(id)) else {
@@ -57,6 +65,11 @@ impl Staging {
 
     pub(crate) const fn is_staged(&self, _: ConversationId) -> bool {
         false
+    }
+
+    #[allow(clippy::unused_async, reason = "the twin with the feature waits")]
+    pub(crate) async fn discard(&self, _: ConversationId) -> Result<bool, Error> {
+        Ok(false)
     }
 
     #[allow(clippy::unused_async, reason = "the twin with the feature waits")]

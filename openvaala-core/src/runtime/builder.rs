@@ -2,6 +2,7 @@
 
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::time::Duration;
 
 use openvaala_executor::Executor;
 use openvaala_executor::tool::Tool;
@@ -14,9 +15,11 @@ use super::run::RuntimeLoop;
 use super::{AgentDefinition, Definitions, Runtime};
 use crate::agent::RetryPolicy;
 use crate::conversation::ConversationDeps;
+use crate::dao::files::Files;
 use crate::dao::index::Index;
 use crate::dao::reindex::{Extent, reindex};
 use crate::dao::staging::Staging;
+use crate::dao::trash;
 use crate::environment::{Clock, IdSource, RandomIds, SystemClock};
 use crate::error::RuntimeError;
 use crate::model::ModelProvider;
@@ -25,7 +28,7 @@ use crate::model::ModelProvider;
 const INBOX: usize = 256;
 
 /// The logs and the records of a runtime.
-type Storages = (Arc<dyn LogStorage>, Arc<dyn RecordStorage>);
+type Storages = (Arc<dyn LogStorage>, Arc<dyn RecordStorage>, Files);
 
 /// Describes a runtime: its storage, its models, its executors.
 ///
@@ -148,6 +151,12 @@ impl RuntimeBuilder {
         self
     }
 
+    /// Sets how long a deleted conversation stays in the trash; for ever unless set.
+    pub const fn keep_trash(mut self, period: Option<Duration>) -> Self {
+        self.definitions.keep_trash = period;
+        self
+    }
+
     /// Sets how often a failed model request is asked again; 5 attempts unless set.
     pub const fn retry(mut self, policy: RetryPolicy) -> Self {
         self.definitions.retry = policy;
@@ -175,7 +184,7 @@ impl RuntimeBuilder {
     /// process has the data directory.
     pub async fn build(mut self) -> Result<Runtime, RuntimeError> {
         self.check()?;
-        let (logs, records) = self.open_storage().await?;
+        let (logs, records, files) = self.open_storage().await?;
         let (log, staging) = stage(logs)?;
         let (index, index_task) = Index::new(records);
         let (tell, definitions) = watch::channel(Arc::new(self.definitions));
@@ -194,7 +203,11 @@ impl RuntimeBuilder {
             definitions: tell,
             log,
             index,
+            files,
         };
+        for id in trash::finish_restorations(&runtime.log).await? {
+            tracing::info!(conversation = %id, "its restoration from the trash was finished");
+        }
         runtime.catch_up().await?;
         if !self.index_only {
             runtime.finish_what_was_left().await?;
@@ -232,7 +245,7 @@ impl RuntimeBuilder {
             self.data_dir.take(),
             self.in_memory,
         ) {
-            (Some(logs), Some(records), None, false) => Ok((logs, records)),
+            (Some(logs), Some(records), None, false) => Ok((logs, records, Files::default())),
             (None, None, Some(path), false) => {
                 let clock = self.clock.get_or_insert_with(|| Arc::new(SystemClock));
                 open_data_dir(path, self.announce.take(), clock.now()).await
@@ -295,7 +308,9 @@ async fn open_data_dir(
         Ok::<_, openvaala_storage::Error>((logs, opened.database))
     });
     let (logs, database) = opened.await.map_err(|_| RuntimeError::Stopped)??;
-    Ok((Arc::new(logs), Arc::new(database.records())))
+    let logs = Arc::new(logs);
+    let files = Files::new(Arc::clone(&logs));
+    Ok((logs, Arc::new(database.records()), files))
 }
 
 #[cfg(not(all(feature = "file", feature = "sqlite")))]
@@ -315,7 +330,11 @@ fn open_in_memory() -> Result<Storages, RuntimeError> {
 
     let options = SqliteOptions::in_memory().namespaces(crate::dao::index::namespaces());
     let database = SqliteDatabase::open(options)?;
-    Ok((Arc::new(database.log()), Arc::new(database.records())))
+    Ok((
+        Arc::new(database.log()),
+        Arc::new(database.records()),
+        Files::default(),
+    ))
 }
 
 #[cfg(not(feature = "sqlite"))]

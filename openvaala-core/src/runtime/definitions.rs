@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
+use std::time::Duration;
 
 use openvaala_executor::Executor;
 use openvaala_executor::tool::Tool;
@@ -34,6 +35,8 @@ pub struct Definitions {
     pub step_limit: u32,
     /// How often a failed model request is asked again.
     pub retry: RetryPolicy,
+    /// How long a deleted conversation stays in the trash; for ever unless set.
+    pub keep_trash: Option<Duration>,
 }
 
 /// An agent with instructions, a model and tools of its own.
@@ -91,6 +94,7 @@ impl Default for Definitions {
             instructions: None,
             step_limit: STEP_LIMIT,
             retry: RetryPolicy::default(),
+            keep_trash: None,
         }
     }
 }

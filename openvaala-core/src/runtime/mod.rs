@@ -1,9 +1,11 @@
 //! The root object: definitions, and the table of open conversations.
 
 mod builder;
+mod check;
 mod definitions;
 mod load;
 mod run;
+mod trash;
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -14,12 +16,19 @@ use openvaala_storage::LogStorage;
 use tokio::sync::{mpsc, oneshot, watch};
 
 pub use self::builder::RuntimeBuilder;
+pub use self::check::CheckOptions;
+#[cfg(feature = "file")]
+pub use self::check::check_data_dir;
 pub use self::definitions::{AgentDefinition, Definitions};
 use self::run::Command;
+use self::trash::TrashCommand;
+pub use self::trash::{DeletedConversation, EmptyTrash};
 use crate::conversation::ConversationHandle;
+use crate::dao::files::Files;
 use crate::dao::index::Index;
 use crate::dao::list::{ConversationPage, ListConversations, list};
 use crate::dao::reindex::{Extent, reindex};
+use crate::dao::trash::{self as dao_trash, TrashedConversation};
 use crate::error::RuntimeError;
 
 /// Owns conversations; clones are the same runtime.
@@ -32,6 +41,7 @@ pub struct Runtime {
     definitions: watch::Sender<Arc<Definitions>>,
     log: Arc<dyn LogStorage>,
     index: Index,
+    files: Files,
 }
 
 /// What a new conversation begins with.
@@ -148,6 +158,52 @@ impl Runtime {
         list(&*self.index.records, options).await
     }
 
+    /// Deletes a conversation: what runs in it is interrupted, whoever watches is told, and all of it goes to the trash.
+    ///
+    /// It can be [restored](Self::restore_conversation) from there. Dropping the future does not take it back.
+    ///
+    /// # Errors
+    /// [`RuntimeError::ConversationNotFound`], [`RuntimeError::InTrashAlready`], or the storage's error: then it is still there,
+    /// or the next start finishes the deletion.
+    pub async fn delete_conversation(
+        &self,
+        id: ConversationId,
+    ) -> Result<DeletedConversation, RuntimeError> {
+        self.ask(|reply| Command::Trash(TrashCommand::Delete { id, reply }))
+            .await?
+    }
+
+    /// Brings a conversation back from the trash, with everything as it was.
+    ///
+    /// # Errors
+    /// [`RuntimeError::NotInTrash`], [`RuntimeError::ConversationExists`], or the storage's error.
+    pub async fn restore_conversation(&self, id: ConversationId) -> Result<(), RuntimeError> {
+        self.ask(|reply| Command::Trash(TrashCommand::Restore { id, reply }))
+            .await?
+    }
+
+    /// Lists what is in the trash, the last deleted first.
+    ///
+    /// # Errors
+    /// The storage's error if the trash cannot be listed.
+    pub async fn trash(&self) -> Result<Vec<TrashedConversation>, RuntimeError> {
+        Ok(dao_trash::list(&self.log).await?)
+    }
+
+    /// Removes deleted conversations for ever; gives those that are gone. Nothing else ever removes one, but for the period
+    /// in [`Definitions::keep_trash`].
+    ///
+    /// # Errors
+    /// [`RuntimeError::NotInTrash`] if one of the ids is not there; then nothing is removed. The storage's error: some
+    /// may be removed by then.
+    pub async fn empty_trash(
+        &self,
+        options: EmptyTrash,
+    ) -> Result<Vec<TrashedConversation>, RuntimeError> {
+        self.ask(|reply| Command::Trash(TrashCommand::Empty { options, reply }))
+            .await?
+    }
+
     /// Makes the index anew from the log; tells how far it is through `progress`, which may lose figures if full.
     ///
     /// # Errors
@@ -166,6 +222,7 @@ impl Runtime {
     /// [`RuntimeError::Stopped`].
     pub async fn status(&self) -> Result<RuntimeStatus, RuntimeError> {
         let mut status = self.ask(|reply| Command::Status { reply }).await?;
+        status.degraded.extend(self.files.degraded().await);
         status.degraded.extend(self.index.trouble());
         Ok(status)
     }

@@ -1,15 +1,21 @@
 //! The runtime's loop: the one owner of the table of open conversations.
 
 use std::collections::HashMap;
+use std::time::Duration;
 
 use futures::future::join_all;
 use openvaala_protocol::id::ConversationId;
 use tokio::sync::{mpsc, oneshot};
 use tokio::task::JoinSet;
+use tokio::time::{MissedTickBehavior, interval};
 
+use super::trash::{TrashCommand, TrashQueue, perform};
 use super::{NewConversation, RuntimeStatus, load};
 use crate::conversation::{ConversationDeps, ConversationHandle, ConversationStart, start};
 use crate::error::RuntimeError;
+
+/// How often the trash is looked at for what is too old.
+const EXPIRY: Duration = Duration::from_secs(3_600);
 
 type Reply<T> = oneshot::Sender<Result<T, RuntimeError>>;
 
@@ -27,6 +33,7 @@ pub(super) enum Command {
     Status {
         reply: oneshot::Sender<RuntimeStatus>,
     },
+    Trash(TrashCommand),
     Stop {
         reply: oneshot::Sender<()>,
     },
@@ -41,6 +48,7 @@ pub(super) struct RuntimeLoop {
     conversations: JoinSet<()>,
     loops: HashMap<tokio::task::Id, ConversationId>,
     work: JoinSet<Done>,
+    trash: TrashQueue,
     stopping: Vec<oneshot::Sender<()>>,
 }
 
@@ -58,6 +66,8 @@ enum Done {
     },
     Stopped,
     Told,
+    /// What was asked of the trash is done.
+    Trashed,
 }
 
 impl RuntimeLoop {
@@ -70,6 +80,7 @@ impl RuntimeLoop {
             conversations: JoinSet::new(),
             loops: HashMap::new(),
             work: JoinSet::new(),
+            trash: TrashQueue::default(),
             stopping: Vec::new(),
         }
     }
@@ -78,8 +89,11 @@ impl RuntimeLoop {
     pub(super) async fn run(mut self, index: impl Future<Output = ()> + Send + 'static) {
         let mut index_task = JoinSet::new();
         index_task.spawn(index);
+        let mut expiry = interval(EXPIRY);
+        expiry.set_missed_tick_behavior(MissedTickBehavior::Delay);
         loop {
             tokio::select! {
+                _ = expiry.tick() => self.command(Command::Trash(TrashCommand::Expire)),
                 command = self.commands.recv() => match command {
                     Some(command) => self.command(command),
                     None => break,
@@ -136,6 +150,11 @@ impl RuntimeLoop {
                     Done::Told
                 });
             }
+            Command::Trash(command) if !self.stopping.is_empty() => command.refuse(),
+            Command::Trash(command) => {
+                self.trash.waiting.push_back(command);
+                self.next_of_trash();
+            }
             Command::Stop { reply } => {
                 self.stopping.push(reply);
                 let open: Vec<ConversationHandle> = self.open.values().cloned().collect();
@@ -147,7 +166,51 @@ impl RuntimeLoop {
         }
     }
 
+    /// Does the next thing that was asked of the trash, unless something is being done or its conversation is just being opened.
+    fn next_of_trash(&mut self) {
+        let next = self.trash.waiting.front().map(TrashCommand::id);
+        let is_opening = next
+            .flatten()
+            .is_some_and(|id| self.opening.contains_key(&id));
+        if self.trash.is_busy || is_opening {
+            return;
+        }
+        let Some(command) = self.trash.waiting.pop_front() else {
+            return;
+        };
+        self.trash.is_busy = true;
+        self.trash.moving = command.id();
+        let open = command.id().and_then(|id| self.open.get(&id)).cloned();
+        let deps = self.deps.clone();
+        self.work.spawn(async move {
+            perform(&deps, command, open).await;
+            Done::Trashed
+        });
+    }
+
+    fn trashed(&mut self) {
+        self.trash.is_busy = false;
+        if let Some(id) = self.trash.moving.take() {
+            // A deleted one has ended, though its task may not have been noticed yet.
+            if self
+                .open
+                .get(&id)
+                .is_some_and(ConversationHandle::has_ended)
+            {
+                self.open.remove(&id);
+            }
+            for reply in std::mem::take(&mut self.trash.openers) {
+                self.open(id, reply);
+            }
+        }
+        self.next_of_trash();
+    }
+
     fn open(&mut self, id: ConversationId, reply: Reply<ConversationHandle>) {
+        if self.trash.moving == Some(id) {
+            self.trash.openers.push(reply);
+            return;
+        }
         if let Some(waiting) = self.opening.get_mut(&id) {
             waiting.push(reply);
             return;
@@ -193,6 +256,7 @@ impl RuntimeLoop {
                 for reply in self.opening.remove(&handle.id()).unwrap_or_default() {
                     let _ = reply.send(Ok(handle.clone()));
                 }
+                self.next_of_trash();
             }
             Done::Opened {
                 id,
@@ -204,7 +268,9 @@ impl RuntimeLoop {
                     let error = error.take().unwrap_or(RuntimeError::Overloaded);
                     let _ = reply.send(Err(error));
                 }
+                self.next_of_trash();
             }
+            Done::Trashed => self.trashed(),
             Done::Stopped | Done::Told => {}
         }
     }
@@ -226,7 +292,14 @@ impl RuntimeLoop {
         let Some(id) = self.loops.remove(&task) else {
             return;
         };
-        self.open.remove(&id);
+        // After a restoration there may be a new one of that id.
+        if self
+            .open
+            .get(&id)
+            .is_some_and(ConversationHandle::has_ended)
+        {
+            self.open.remove(&id);
+        }
         if let Err(error) = ended {
             tracing::error!(conversation = %id, %error, "a conversation ended with a fault");
         }

@@ -131,4 +131,6 @@ errors! {
     SessionNotFound = -32003, "session_not_found", "There is no such session in that conversation.";
     TerminalNotFound = -32004, "terminal_not_found", "There is no such background command.";
     Overloaded = -32005, "overloaded", "The server has too much to do; try again a little later.";
+    ConversationExists = -32006, "conversation_exists",
+        "There is a conversation of that id already where this one would go: among the others, or in the trash.";
 }

@@ -7,10 +7,11 @@ use serde::de::DeserializeOwned;
 use serde_json::value::{RawValue, to_raw_value};
 
 use super::error::ErrorCode::{
-    self, ConversationNotFound, InvalidRequest, Overloaded, Runtime, SessionBusy, SessionNotFound,
+    self, ConversationExists, ConversationNotFound, InvalidRequest, Overloaded, Runtime,
+    SessionBusy, SessionNotFound,
 };
 use super::error::RpcError;
-use super::params::{conversation, provider, server, session};
+use super::params::{check, conversation, provider, server, session, trash};
 
 /// One method of the protocol, as a type.
 pub trait Method {
@@ -62,7 +63,7 @@ macro_rules! methods {
         /// The methods as types.
         pub mod method {
             #[allow(unused_imports, reason = "not every row names every module")]
-            use super::{conversation, provider, server, session};
+            use super::{check, conversation, provider, server, session, trash};
 
             $($(#[doc = $about])+
             #[derive(Clone, Copy, Debug)]
@@ -199,12 +200,29 @@ methods! {
     ServerReload = "server/reload": server::ReloadParams => server::ReloadResult, [Runtime], "0.1";
     /// Builds the index anew from the logs; tells `server/progress` while it works.
     ServerReindex = "server/reindex": server::ReindexParams => server::ReindexResult, [Runtime], "0.1";
+    /// Reads everything and says what is damaged, where and how much; tells `server/progress` while it works.
+    ///
+    /// With `repair` it cuts torn ends into side files, finishes interrupted deletions and restorations, and makes the
+    /// index anew. No byte is thrown away, and a damaged line in the middle is never touched.
+    ServerCheck = "server/check": check::CheckParams => check::CheckResult, [ConversationNotFound, Runtime], "0.1";
     /// Creates an empty conversation; nothing is written to disk before its first message.
     ConversationCreate = "conversation/create": conversation::CreateParams => conversation::CreateResult, [Runtime], "0.1";
     /// Lists conversations, the last used first.
     ConversationList = "conversation/list": conversation::ListParams => conversation::ListResult, [Runtime], "0.1";
     /// Gives a conversation's state and that of its sessions and turns.
     ConversationGet = "conversation/get": conversation::GetParams => conversation::GetResult, [ConversationNotFound, Runtime], "0.1";
+    /// Deletes a conversation: what runs in it is interrupted, and all of it goes to the trash.
+    ///
+    /// Whoever has subscribed to it is told with `conversation/deleted`.
+    ConversationDelete = "conversation/delete": conversation::DeleteParams => conversation::DeleteResult, [ConversationNotFound, ConversationExists, Runtime], "0.1";
+    /// Brings a conversation back from the trash, with everything as it was.
+    ConversationRestore = "conversation/restore": conversation::RestoreParams => conversation::RestoreResult, [ConversationNotFound, ConversationExists, Runtime], "0.1";
+    /// Lists the deleted conversations that can be restored, the last deleted first.
+    TrashList = "trash/list": trash::ListParams => trash::ListResult, [Runtime], "0.1";
+    /// Removes deleted conversations for ever.
+    ///
+    /// If one of those that are named is not in the trash, none is removed.
+    TrashEmpty = "trash/empty": trash::EmptyParams => trash::EmptyResult, [ConversationNotFound, Runtime], "0.1";
     /// Begins to tell this client all that happens in a conversation.
     ///
     /// With a cursor the result has exactly the entries after it, or a snapshot if they are too many; without,
@@ -236,6 +254,8 @@ notifications! {
     ConversationLive = "conversation/live": conversation::LiveParams, "0.1";
     /// This client was too slow and has missed something: subscribe again with the last cursor.
     ConversationGap = "conversation/gap": conversation::GapParams, "0.1";
+    /// A conversation was deleted; nothing more comes of it.
+    ConversationDeleted = "conversation/deleted": conversation::DeletedParams, "0.1";
     /// How far a long operation of this client has come.
     ServerProgress = "server/progress": server::ProgressParams, "0.1";
     /// The server is about to stop.

@@ -160,6 +160,7 @@ const HARMLESS: &[&str] = &[
     "headers",
     "idle_exit_seconds",
     "idle_timeout_seconds",
+    "keep_days",
     "listen",
     "longest_wait_seconds",
     "model",
@@ -168,6 +169,7 @@ const HARMLESS: &[&str] = &[
     "retry",
     "step_limit",
     "tools",
+    "trash",
     "type",
 ];
 

@@ -91,6 +91,7 @@ fn config(
         step_limit: main.step_limit.map(|limit| limit.0),
         retry: retry(&main.retry),
         idle_exit: main.idle_exit_seconds.map(|seconds| seconds.0),
+        keep_trash: main.trash.keep_days.map(|days| days.0),
         providers,
         agents: BTreeMap::new(),
         warnings,

@@ -114,6 +114,8 @@ pub struct Config {
     pub retry: RetryPolicy,
     /// How long a server that a client started stays without work; `None` means 30 minutes.
     pub idle_exit: Option<Duration>,
+    /// How long a deleted conversation stays in the trash; `None` means for ever.
+    pub keep_trash: Option<Duration>,
     /// The providers by name.
     pub providers: BTreeMap<String, ProviderConfig>,
     /// The agents by name.

@@ -18,6 +18,8 @@ use super::provider_type::{ProviderType, UnknownProviderType};
 
 /// The longest time that a limit may be set to.
 const MAX_SECONDS: u64 = 7 * 24 * 3600;
+/// The longest time that the trash may be set to keep something.
+const MAX_DAYS: u64 = 36_500;
 
 /// `openvaala.yaml`.
 #[derive(Debug, Default, Deserialize)]
@@ -37,6 +39,15 @@ pub(super) struct MainFile {
     pub(super) retry: RetrySection,
     #[serde(default, deserialize_with = "given")]
     pub(super) idle_exit_seconds: Option<Seconds>,
+    pub(super) trash: TrashSection,
+}
+
+/// `trash` in `openvaala.yaml`.
+#[derive(Debug, Default, Deserialize)]
+#[serde(default, deny_unknown_fields, expecting = "`keep_days` with a number")]
+pub(super) struct TrashSection {
+    #[serde(default, deserialize_with = "given")]
+    pub(super) keep_days: Option<Days>,
 }
 
 /// `default_model` in `openvaala.yaml`.
@@ -270,6 +281,24 @@ impl<'de> Deserialize<'de> for Seconds {
             } else {
                 Err(format!(
                     "{seconds} is out of range: expected 1 to {MAX_SECONDS} seconds"
+                ))
+            }
+        })
+    }
+}
+
+/// A time in whole days, at most a hundred years.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Days(pub(super) Duration);
+
+impl<'de> Deserialize<'de> for Days {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        from_number(deserializer, "a number of days", |days| {
+            if (1..=MAX_DAYS).contains(&days) {
+                Ok(Self(Duration::from_secs(days * 24 * 3600)))
+            } else {
+                Err(format!(
+                    "{days} is out of range: expected 1 to {MAX_DAYS} days; leave the line out to keep for ever"
                 ))
             }
         })

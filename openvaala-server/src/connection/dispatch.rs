@@ -20,7 +20,7 @@ use super::subscriptions::{self, SubscriptionRequest, What};
 use super::{refuse, respond};
 use crate::VERSION;
 use crate::context::Context;
-use crate::methods::{conversation, provider, server, session};
+use crate::methods::{conversation, provider, server, session, trash};
 
 /// How many requests of one client are worked on at once.
 const IN_FLIGHT: usize = 64;
@@ -198,6 +198,11 @@ async fn perform(
         Call::ServerShutdown(_) => raw(server::shutdown(context).await),
         Call::ServerReload(_) => raw(server::reload(context).await?),
         Call::ServerReindex(_) => raw(server::reindex(context, outbox).await?),
+        Call::ServerCheck(params) => raw(server::check(context, outbox, params).await?),
+        Call::ConversationDelete(params) => raw(trash::delete(context, params).await?),
+        Call::ConversationRestore(params) => raw(trash::restore(context, params).await?),
+        Call::TrashList(_) => raw(trash::list(context).await?),
+        Call::TrashEmpty(params) => raw(trash::empty(context, params).await?),
         Call::ConversationCreate(params) => raw(conversation::create(context, params).await?),
         Call::ConversationList(params) => raw(conversation::list(context, params).await?),
         Call::ConversationGet(params) => raw(conversation::get(context, params).await?),

@@ -7,8 +7,8 @@ use futures::future::join_all;
 use openvaala_core::{FeedEvent, Subscription};
 use openvaala_protocol::id::ConversationId;
 use openvaala_protocol::rpc::params::conversation::{
-    EntryParams, GapParams, LiveParams, SubscribeParams, SubscribeResult, UnsubscribeParams,
-    UnsubscribeResult,
+    DeletedParams, EntryParams, GapParams, LiveParams, SubscribeParams, SubscribeResult,
+    UnsubscribeParams, UnsubscribeResult,
 };
 use openvaala_protocol::rpc::{Notice, RequestId, RpcError};
 use tokio::sync::{OwnedSemaphorePermit, mpsc};
@@ -133,6 +133,7 @@ async fn forward(
     outbox: &Outbox,
 ) -> Result<(), Gone> {
     let mut told_gap = false;
+    let mut reason = "the conversation was closed";
     while let Some(event) = subscription.next().await {
         let notice = match event {
             FeedEvent::Entry { entry, cursor } => Notice::ConversationEntry(EntryParams {
@@ -151,6 +152,10 @@ async fn forward(
                     reason,
                 })
             }
+            FeedEvent::Deleted => {
+                reason = "the conversation was deleted";
+                Notice::ConversationDeleted(DeletedParams { conversation_id })
+            }
             _ => continue,
         };
         outbox.notify(&notice).await?;
@@ -158,7 +163,7 @@ async fn forward(
     if told_gap {
         return Ok(());
     }
-    let reason = "the conversation was closed".to_owned();
+    let reason = reason.to_owned();
     outbox
         .notify(&Notice::ConversationGap(GapParams {
             conversation_id,

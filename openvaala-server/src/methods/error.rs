@@ -8,7 +8,12 @@ use openvaala_protocol::rpc::{ErrorCode, RpcError};
 /// The protocol's error for one of the runtime.
 pub(crate) fn rpc_error(error: &RuntimeError) -> RpcError {
     let code = match error {
-        RuntimeError::ConversationNotFound { .. } => ErrorCode::ConversationNotFound,
+        RuntimeError::ConversationNotFound { .. } | RuntimeError::NotInTrash { .. } => {
+            ErrorCode::ConversationNotFound
+        }
+        RuntimeError::ConversationExists { .. } | RuntimeError::InTrashAlready { .. } => {
+            ErrorCode::ConversationExists
+        }
         RuntimeError::SessionNotFound { .. } => ErrorCode::SessionNotFound,
         RuntimeError::SessionBusy { .. } => ErrorCode::SessionBusy,
         RuntimeError::Overloaded => ErrorCode::Overloaded,

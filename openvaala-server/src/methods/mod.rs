@@ -5,3 +5,4 @@ pub(crate) mod error;
 pub(crate) mod provider;
 pub(crate) mod server;
 pub(crate) mod session;
+pub(crate) mod trash;

@@ -2,7 +2,8 @@
 
 use std::time::Duration;
 
-use openvaala_core::Progress;
+use openvaala_core::{CheckOptions, Progress};
+use openvaala_protocol::rpc::params::check::{CheckParams, CheckResult};
 use openvaala_protocol::rpc::params::server::{
     ProgressParams, ReindexResult, ReloadResult, ShutdownResult, StatusResult,
 };
@@ -69,7 +70,10 @@ pub(crate) async fn reload(context: &Context) -> Result<ReloadResult, RpcError> 
 
 pub(crate) async fn reindex(context: &Context, outbox: &Outbox) -> Result<ReindexResult, RpcError> {
     let (progress, told) = mpsc::channel(64);
-    let (report, ()) = tokio::join!(context.runtime.reindex(progress), tell(told, outbox));
+    let (report, ()) = tokio::join!(
+        context.runtime.reindex(progress),
+        tell(told, outbox, method::ServerReindex::NAME)
+    );
     let report = report.map_err(|error| rpc_error(&error))?;
     Ok(ReindexResult {
         conversations: report.conversations,
@@ -77,8 +81,23 @@ pub(crate) async fn reindex(context: &Context, outbox: &Outbox) -> Result<Reinde
     })
 }
 
+pub(crate) async fn check(
+    context: &Context,
+    outbox: &Outbox,
+    params: CheckParams,
+) -> Result<CheckResult, RpcError> {
+    let (progress, told) = mpsc::channel(64);
+    let options = CheckOptions::default()
+        .conversation(params.conversation_id)
+        .repair(params.repair)
+        .progress(progress);
+    let tell = tell(told, outbox, method::ServerCheck::NAME);
+    let (result, ()) = tokio::join!(context.runtime.check(options), tell);
+    result.map_err(|error| rpc_error(&error))
+}
+
 /// Tells the client how far it is: now and then, and always when it is done.
-async fn tell(mut told: mpsc::Receiver<Progress>, outbox: &Outbox) {
+async fn tell(mut told: mpsc::Receiver<Progress>, outbox: &Outbox, method: &str) {
     let mut last: Option<Instant> = None;
     while let Some(progress) = told.recv().await {
         let is_due = last.is_none_or(|last| last.elapsed() >= PROGRESS_PAUSE);
@@ -87,7 +106,7 @@ async fn tell(mut told: mpsc::Receiver<Progress>, outbox: &Outbox) {
         }
         last = Some(Instant::now());
         let notice = Notice::ServerProgress(ProgressParams {
-            method: method::ServerReindex::NAME.to_owned(),
+            method: method.to_owned(),
             done: progress.done,
             total: progress.total,
         });

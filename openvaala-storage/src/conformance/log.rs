@@ -327,6 +327,93 @@ pub async fn r_27_an_append_that_races_with_a_deletion_is_whole_or_refused(
     }
 }
 
+/// A moved path keeps its payloads, numbers and fingerprints; appends go on there, and the old path is free.
+pub async fn a_path_moves_with_all_its_streams_and_numbers(storage: &dyn LogStorage) {
+    let (from, to) = (path("c/one"), path("t/one"));
+    assert!(!storage.rename_path(&from, &to).await.unwrap());
+    for (of, size) in [("c/one", 3), ("c/one/deep", 2)] {
+        append(storage, &key(of, "s"), size).await;
+    }
+    let before = storage.fingerprint(&key("c/one", "s")).await.unwrap();
+    let kept = texts(&all(storage, &key("c/one", "s")).await);
+    assert!(storage.rename_path(&from, &to).await.unwrap());
+    assert!(!storage.rename_path(&from, &to).await.unwrap());
+    let moved = key("t/one", "s");
+    assert_eq!(texts(&all(storage, &moved).await), kept);
+    assert_eq!(storage.fingerprint(&moved).await.unwrap(), before);
+    assert_eq!(all(storage, &key("t/one/deep", "s")).await.len(), 2);
+    assert!(is_absent(storage, &key("c/one", "s")).await);
+    assert_eq!(append(storage, &moved, 1).await.first, 4);
+    assert_eq!(append(storage, &key("c/one", "s"), 1).await.first, 1);
+    let listing = storage.list(Some(&path("t"))).await.unwrap();
+    assert_eq!(listing.paths, [to]);
+}
+
+/// Moving `c/ab` leaves `c/abc`, `c/ab.c` and `c/a` where they are.
+pub async fn r_26_moving_a_path_takes_exactly_its_subtree(storage: &dyn LogStorage) {
+    for name in ["c/ab", "c/ab/x", "c/abc", "c/ab.c", "c/a"] {
+        append(storage, &key(name, "s"), 1).await;
+    }
+    let moved = storage.rename_path(&path("c/ab"), &path("t/z")).await;
+    assert!(moved.unwrap());
+    for name in ["c/abc", "c/ab.c", "c/a", "t/z", "t/z/x"] {
+        assert_eq!(all(storage, &key(name, "s")).await.len(), 1, "{name}");
+    }
+    for name in ["c/ab", "c/ab/x"] {
+        assert!(is_absent(storage, &key(name, "s")).await, "{name}");
+    }
+}
+
+/// What lies at or below the new path makes a move fail, and nothing changes; so do paths that cannot be.
+pub async fn a_path_is_never_moved_onto_another(storage: &dyn LogStorage) {
+    for name in ["c/one", "t/one/deep", "t/two"] {
+        append(storage, &key(name, "s"), 2).await;
+    }
+    let one = path("c/one");
+    for taken in ["t/one", "t/two"] {
+        let error = storage.rename_path(&one, &path(taken)).await.unwrap_err();
+        let named = matches!(&error, Error::PathExists { path } if path.as_str() == taken);
+        assert!(named, "{taken}: {error:?}");
+    }
+    for odd in ["c", "c/one", "c/one/x", "d/e/f"] {
+        let error = storage.rename_path(&one, &path(odd)).await.unwrap_err();
+        assert!(
+            matches!(error, Error::InvalidRename { .. }),
+            "{odd}: {error:?}"
+        );
+    }
+    for name in ["c/one", "t/one/deep", "t/two"] {
+        assert_eq!(all(storage, &key(name, "s")).await.len(), 2, "{name}");
+    }
+}
+
+/// Of appends that race with a move, each lands whole, before it or after it, or is refused; none is lost.
+pub async fn r_27_an_append_that_races_with_a_move_is_whole_or_refused(storage: &dyn LogStorage) {
+    for round in 0..10 {
+        let (from, to) = (format!("c/{round}"), format!("t/{round}"));
+        let (old, new) = (key(&from, "s"), key(&to, "s"));
+        append(storage, &old, 2).await;
+        let batch = || (0..2).map(|n| NewEntry::new(n, raw("0"))).collect();
+        let appends = join_all((0..8).map(|_| storage.append(&old, batch())));
+        let (from, to) = (path(&from), path(&to));
+        let (moved, appended) = futures::join!(storage.rename_path(&from, &to), appends);
+        assert!(moved.unwrap(), "there were entries before");
+        let mut acknowledged = 2;
+        for result in appended {
+            match result {
+                Ok(_) => acknowledged += 2,
+                Err(Error::Deleted { key }) => assert_eq!(key, old),
+                Err(error) => panic!("{error:?}"),
+            }
+        }
+        let mut found = all(storage, &new).await.len();
+        if !is_absent(storage, &old).await {
+            found += all(storage, &old).await.len();
+        }
+        assert_eq!(found, acknowledged);
+    }
+}
+
 /// A listing shows what lies directly below, sorted.
 pub async fn listings_are_sorted_and_direct(storage: &dyn LogStorage) {
     for key in [
@@ -419,6 +506,15 @@ async fn all(storage: &dyn LogStorage, key: &StreamKey) -> Vec<Entry> {
 
 fn numbers(page: &Page) -> Vec<u64> {
     page.entries.iter().map(|entry| entry.seq).collect()
+}
+
+fn texts(entries: &[Entry]) -> Vec<(u64, i64, String)> {
+    let entries = entries.iter();
+    entries.map(|it| (it.seq, it.time, text(it))).collect()
+}
+
+async fn is_absent(storage: &dyn LogStorage, key: &StreamKey) -> bool {
+    storage.info(key).await.unwrap().is_none()
 }
 
 fn text(entry: &Entry) -> String {

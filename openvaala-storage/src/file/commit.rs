@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use tokio::sync::oneshot;
 
-use crate::error::{Error, Result};
+use crate::error::{Error, Result, is_full};
 use crate::file::Report;
 use crate::file::layout::{Layout, present};
 use crate::file::line::encode;
@@ -57,7 +57,19 @@ pub(super) struct Committed {
     /// The end was looked for anew: what was known of the file does not count any more.
     pub(super) is_new: bool,
     pub(super) report: Option<Report>,
+    pub(super) disk: Disk,
     pub(super) replies: Vec<Reply>,
+}
+
+/// What a commit tells of the disk.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(super) enum Disk {
+    /// Something was written.
+    Writable,
+    /// There was no space left.
+    Full,
+    /// It failed for another reason.
+    Unknown,
 }
 
 /// An answer, sent once the stream is back with its owner.
@@ -99,6 +111,11 @@ impl Commit {
             self.stream.handle = None;
             marks = Marks::default();
         }
+        let disk = match &outcome {
+            Ok(_) => Disk::Writable,
+            Err(failure) if is_full(&failure.source) => Disk::Full,
+            Err(_) => Disk::Unknown,
+        };
         let replies = match outcome {
             Ok((mut seq, stamp)) => self
                 .batches
@@ -130,6 +147,7 @@ impl Commit {
             marks,
             is_new: self.is_new,
             report,
+            disk,
             replies,
         }
     }

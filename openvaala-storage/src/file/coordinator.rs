@@ -13,7 +13,7 @@ use std::sync::mpsc::{Receiver, Sender};
 use tokio::sync::oneshot;
 
 use crate::error::{Error, Result};
-use crate::file::commit::{Batch, Commit, Committed, Stream};
+use crate::file::commit::{Batch, Commit, Committed, Disk, Stream};
 use crate::file::coordinator::places::Places;
 use crate::file::coordinator::removal::Removal;
 use crate::file::layout::{Layout, present};
@@ -22,7 +22,7 @@ use crate::file::look::{self, Look, ReadPage};
 use crate::file::pool::{Outcome, Pool};
 use crate::file::remove::{self, Target};
 use crate::file::view::{Mark, Marks, View};
-use crate::file::{FileOptions, Report};
+use crate::file::{FileOptions, Health, Report};
 use crate::log::{Listing, LogPath, StreamKey};
 
 const READ_THREADS: usize = 4;
@@ -44,6 +44,7 @@ pub(super) enum Message {
 pub(super) enum Request {
     Announce(String, Sender<Result<()>>),
     Append(StreamKey, Batch),
+    Health(oneshot::Sender<Health>),
     List(Option<LogPath>, oneshot::Sender<Result<Listing>>),
     Look(StreamKey, Look),
     Remove(Target, oneshot::Sender<Result<bool>>),
@@ -115,6 +116,8 @@ pub(super) struct Coordinator {
     open: BTreeMap<u64, StreamKey>,
     open_limit: usize,
     reports: VecDeque<Report>,
+    /// Where the disk was full, until an append works.
+    full: Option<StreamKey>,
     counter: u64,
     /// `None` = for reading only. The last field: it is given back when no thread writes any more.
     lock: Option<Lock>,
@@ -167,6 +170,7 @@ impl Coordinator {
             open: BTreeMap::new(),
             open_limit: options.open_files,
             reports: VecDeque::new(),
+            full: None,
             counter,
             lock,
         })
@@ -204,6 +208,7 @@ impl Coordinator {
                 let _ = reply.send(lock.and_then(|lock| lock.announce(address)));
             }
             Request::Append(key, batch) => self.append(key, batch),
+            Request::Health(reply) => drop(reply.send(self.health())),
             Request::List(path, reply) => self.list(path, reply),
             Request::Look(key, look) => self.look(key, look),
             Request::Remove(target, reply) => self.remove(target, reply),
@@ -215,7 +220,14 @@ impl Coordinator {
 
     fn on_event(&mut self, event: Event) {
         match event {
-            Event::Committed { key, committed } => self.committed(key, *committed),
+            Event::Committed { key, committed } => {
+                match committed.disk {
+                    Disk::Writable => self.full = None,
+                    Disk::Full => self.full = Some(key.clone()),
+                    Disk::Unknown => {}
+                }
+                self.committed(key, *committed);
+            }
             Event::Inspected { key, view } => self.inspected(key, view),
             Event::Learned { key, inode, marks } => self.learn(&key, inode, marks),
             Event::Placed { key, inode, hints } => self.placed(&key, inode, hints),
@@ -224,6 +236,17 @@ impl Coordinator {
                 self.removals.retain(|other| other.id != removal);
                 self.start_removals();
             }
+        }
+    }
+
+    fn health(&self) -> Health {
+        let spoiled = self.slots.iter().filter(|(_, slot)| slot.stream.spoiled);
+        let mut poisoned: Vec<StreamKey> = spoiled.map(|(key, _)| key.clone()).collect();
+        poisoned.sort();
+        Health {
+            cuts: self.reports.iter().cloned().collect(),
+            poisoned,
+            full: self.full.clone(),
         }
     }
 

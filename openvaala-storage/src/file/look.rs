@@ -7,7 +7,7 @@ use tokio::sync::oneshot;
 use crate::error::{Error, Result};
 use crate::file::layout::{Layout, present};
 use crate::file::view::{Marks, View, fingerprint};
-use crate::file::{read, recover};
+use crate::file::{TornTail, read, recover};
 use crate::fs::{FsFile, Open, Stamp};
 use crate::log::{Fingerprint, Page, ReadOptions, StreamInfo, StreamKey};
 
@@ -22,6 +22,9 @@ pub(super) enum Look {
     Read {
         options: ReadOptions,
         reply: oneshot::Sender<Result<Page>>,
+    },
+    Torn {
+        reply: oneshot::Sender<Result<Option<TornTail>>>,
     },
 }
 
@@ -38,6 +41,7 @@ impl Look {
         match self {
             Self::Fingerprint { reply } => drop(reply.send(Ok(None))),
             Self::Info { reply } => drop(reply.send(Ok(None))),
+            Self::Torn { reply } => drop(reply.send(Ok(None))),
             Self::Read { reply, .. } => {
                 let key = key.clone();
                 drop(reply.send(Err(Error::NotFound { key })));
@@ -49,6 +53,7 @@ impl Look {
         match self {
             Self::Fingerprint { reply } => drop(reply.send(Err(error))),
             Self::Info { reply } => drop(reply.send(Err(error))),
+            Self::Torn { reply } => drop(reply.send(Err(error))),
             Self::Read { reply, .. } => drop(reply.send(Err(error))),
         }
     }
@@ -69,6 +74,7 @@ impl Look {
         match self {
             Self::Fingerprint { reply } => drop(reply.send(Ok(Some(fingerprint(&view.stamp))))),
             Self::Info { reply } => drop(reply.send(Ok(Some(view.info())))),
+            Self::Torn { reply } => drop(reply.send(Ok(view.torn_tail()))),
             Self::Read { options, reply } => match options.check_cursor(view.last) {
                 Ok(()) => {
                     let view = view.clone();

@@ -1,4 +1,6 @@
 //! Deleting: a rename is the moment at which a stream or a path is gone, the rest is cleaning.
+//!
+//! A [move](Target::Move) is a deletion at one path that puts what it takes away at another one.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -6,11 +8,13 @@ use std::path::{Path, PathBuf};
 use crate::error::{Error, Result};
 use crate::file::create::prune;
 use crate::file::layout::{Layout, present};
+use crate::file::rename::rename;
 use crate::log::{LogPath, StreamKey};
 
-/// What a deletion covers.
+/// What a deletion or a move covers.
 #[derive(Clone, Debug)]
 pub(super) enum Target {
+    Move { from: LogPath, to: LogPath },
     Path(LogPath),
     Stream(StreamKey),
 }
@@ -18,38 +22,62 @@ pub(super) enum Target {
 impl Target {
     pub(super) fn covers(&self, key: &StreamKey) -> bool {
         match self {
+            Self::Move { from, to } => from.contains(&key.path) || to.contains(&key.path),
             Self::Path(path) => path.contains(&key.path),
             Self::Stream(stream) => stream == key,
         }
     }
 
-    /// Returns the path at or in which it is.
+    /// Tells whether the stream goes away.
+    pub(super) fn takes(&self, key: &StreamKey) -> bool {
+        match self {
+            Self::Move { from, .. } => from.contains(&key.path),
+            Self::Path(_) | Self::Stream(_) => self.covers(key),
+        }
+    }
+
+    /// Returns the path at or in which what goes away is.
     pub(super) fn path(&self) -> &LogPath {
         match self {
-            Self::Path(path) => path,
+            Self::Move { from: path, .. } | Self::Path(path) => path,
             Self::Stream(key) => &key.path,
         }
     }
 
-    /// Returns the file or directory that holds it.
+    /// Returns the file or directory that holds what goes away.
     pub(super) fn place(&self, layout: &Layout) -> PathBuf {
         match self {
-            Self::Path(path) => layout.directory(path),
+            Self::Move { from: path, .. } | Self::Path(path) => layout.directory(path),
             Self::Stream(key) => layout.file(key),
         }
     }
 
     pub(super) fn overlaps(&self, other: &Self) -> bool {
         match (self, other) {
-            (Self::Path(one), Self::Path(two)) => one.contains(two) || two.contains(one),
             (_, Self::Stream(key)) => self.covers(key),
             (Self::Stream(key), _) => other.covers(key),
+            _ => self.paths().any(|one| {
+                other
+                    .paths()
+                    .any(|two| one.contains(two) || two.contains(one))
+            }),
         }
+    }
+
+    fn paths(&self) -> impl Iterator<Item = &LogPath> {
+        let to = match self {
+            Self::Move { to, .. } => Some(to),
+            Self::Path(_) | Self::Stream(_) => None,
+        };
+        [self.path()].into_iter().chain(to)
     }
 }
 
-/// Deletes a stream or a subtree; returns whether it existed.
+/// Deletes a stream or a subtree, or moves one; returns whether it existed.
 pub(super) fn remove(layout: &Layout, target: &Target, trash: u64) -> Result<bool> {
+    if let Target::Move { from, to } = target {
+        return rename(layout, from, to);
+    }
     let path = target.place(layout);
     let failed = |source| Error::io("delete", &path, source);
     let stamp = present(layout.fs.metadata(&path)).map_err(failed)?;

@@ -8,6 +8,7 @@ mod faulty;
 mod lock;
 mod outside;
 mod places;
+mod rename;
 mod sharing;
 mod simulation;
 mod torn;

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use crate::file::TornTail;
 use crate::file::scan::LONG_LINE;
 use crate::fs::Stamp;
 use crate::log::{Fingerprint, StreamInfo};
@@ -30,6 +31,13 @@ impl View {
     /// Tells whether bytes follow that are no entries.
     pub(super) fn is_torn(&self) -> bool {
         self.stamp.length > self.end
+    }
+
+    pub(super) fn torn_tail(&self) -> Option<TornTail> {
+        self.is_torn().then(|| TornTail {
+            offset: self.end,
+            length: self.stamp.length - self.end,
+        })
     }
 
     pub(super) fn info(&self) -> StreamInfo {

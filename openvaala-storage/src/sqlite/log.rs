@@ -9,7 +9,7 @@ use serde_json::value::RawValue;
 use crate::error::{Error, Result};
 use crate::log::{
     Appended, Damage, Entry, EntryData, Fingerprint, Listing, LogPath, LogStorage, MAX_PAGE_BYTES,
-    NewEntry, Order, Page, ReadOptions, StreamInfo, StreamKey, check_batch,
+    NewEntry, Order, Page, ReadOptions, StreamInfo, StreamKey, check_batch, check_rename,
 };
 use crate::sqlite::database::{Durability, SqliteDatabase};
 
@@ -168,6 +168,21 @@ impl LogStorage for SqliteLogStorage {
             })
             .await
     }
+
+    async fn rename_path(&self, from: &LogPath, to: &LogPath) -> Result<bool> {
+        check_rename(from, to)?;
+        let (from, target) = (from.clone(), to.clone());
+        let moved = self
+            .database
+            .write(move |owner| {
+                let transaction = owner.write(Durability::Full)?;
+                let moved = rename(&transaction, &from, &target)?;
+                transaction.commit()?;
+                Ok(moved)
+            })
+            .await?;
+        moved.ok_or_else(|| Error::PathExists { path: to.clone() })
+    }
 }
 
 /// A row of the table of streams.
@@ -262,6 +277,38 @@ fn append(
         last,
         fingerprint: Stream { last, ..stream }.fingerprint(),
     })
+}
+
+/// Moves what is at and below a path; `None` when there is something at the new one.
+fn rename(
+    transaction: &Connection,
+    from: &LogPath,
+    to: &LogPath,
+) -> rusqlite::Result<Option<bool>> {
+    let (path, below, end) = subtree(from);
+    let (to_path, to_below, to_end) = subtree(to);
+    let is_there =
+        "SELECT EXISTS (SELECT 1 FROM log_streams WHERE path = ?1 OR (path >= ?2 AND path < ?3))";
+    let exists = |bounds: [&str; 3]| {
+        transaction
+            .prepare_cached(is_there)?
+            .query_row(bounds, |row| row.get::<_, bool>(0))
+    };
+    if !exists([&path, &below, &end])? {
+        return Ok(Some(false));
+    }
+    if exists([&to_path, &to_below, &to_end])? {
+        return Ok(None);
+    }
+    // `substr` counts characters, and paths are ASCII.
+    let rest = path.len() + 1;
+    transaction
+        .prepare_cached(
+            "UPDATE log_streams SET path = ?4 || substr(path, ?5)
+             WHERE path = ?1 OR (path >= ?2 AND path < ?3)",
+        )?
+        .execute(params![path, below, end, to_path, rest])?;
+    Ok(Some(true))
 }
 
 fn entry_data(text: String) -> EntryData {

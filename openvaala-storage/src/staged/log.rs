@@ -9,7 +9,7 @@ use async_trait::async_trait;
 use crate::error::{Error, Result};
 use crate::log::{
     Appended, Entry, EntryData, Fingerprint, Listing, LogPath, LogStorage, LogStorageExt, NewEntry,
-    Page, ReadOptions, StreamId, StreamInfo, StreamKey,
+    Page, ReadOptions, StreamId, StreamInfo, StreamKey, check_rename,
 };
 use crate::sqlite::SqliteLogStorage;
 
@@ -134,6 +134,46 @@ impl StagedLogStorage {
         Err(Error::backend("staged", message))
     }
 
+    /// Moves a path that no staged path contains but itself: what of it is staged within the memory, the rest within the real storage.
+    async fn rename_whole(
+        &self,
+        from: &LogPath,
+        to: &LogPath,
+        staged: &BTreeSet<LogPath>,
+    ) -> Result<bool> {
+        let is_there = |listing: Listing| !listing.paths.is_empty() || !listing.streams.is_empty();
+        let exists = || Error::PathExists { path: to.clone() };
+        if !is_there(self.list(Some(from)).await?) {
+            return Ok(false);
+        }
+        if staged.iter().any(|path| to.contains(path))
+            || is_there(self.memory.list(Some(to)).await?)
+        {
+            return Err(exists());
+        }
+        if staged.contains(from) {
+            if is_there(self.real.list(Some(to)).await?) {
+                return Err(exists());
+            }
+            let moved = self.memory.rename_path(from, to).await?;
+            self.change(|staged| staged.remove(from) && staged.insert(to.clone()));
+            return Ok(moved);
+        }
+        // The real storage first: it is the one that can refuse.
+        let real = self.real.rename_path(from, to).await?;
+        let memory = self.memory.rename_path(from, to).await?;
+        let below: Vec<&LogPath> = staged.iter().filter(|path| from.contains(path)).collect();
+        self.change(|staged| {
+            for old in &below {
+                staged.remove(*old);
+                let moved = format!("{to}{}", &old.as_str()[from.as_str().len()..]);
+                staged.extend(moved.parse::<LogPath>().ok());
+            }
+            true
+        });
+        Ok(real || memory)
+    }
+
     fn change(&self, change: impl Fn(&mut BTreeSet<LogPath>) -> bool) {
         self.staged.rcu(|staged| {
             let mut staged = BTreeSet::clone(staged);
@@ -195,6 +235,23 @@ impl LogStorage for StagedLogStorage {
             return Ok(staged);
         }
         Ok(self.real.delete_path(path).await? || staged)
+    }
+
+    async fn rename_path(&self, from: &LogPath, to: &LogPath) -> Result<bool> {
+        check_rename(from, to)?;
+        let staged = self.staged.load_full();
+        let strictly = |path: &LogPath| staged.iter().any(|it| it.contains(path) && it != path);
+        if strictly(from) && strictly(to) {
+            return self.memory.rename_path(from, to).await;
+        }
+        if strictly(from) || strictly(to) {
+            return Err(Error::InvalidRename {
+                from: from.clone(),
+                to: to.clone(),
+                reason: "only one of the two lies within a path that is staged",
+            });
+        }
+        self.rename_whole(from, to, &staged).await
     }
 }
 

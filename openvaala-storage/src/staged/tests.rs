@@ -150,6 +150,45 @@ impl LogStorage for Failing {
     async fn delete_path(&self, path: &LogPath) -> Result<bool> {
         self.inner.delete_path(path).await
     }
+
+    async fn rename_path(&self, from: &LogPath, to: &LogPath) -> Result<bool> {
+        self.inner.rename_path(from, to).await
+    }
+}
+
+#[tokio::test]
+async fn a_staged_path_moves_within_the_memory_and_stays_staged() {
+    let real = memory().log();
+    let staged = StagedLogStorage::new(Arc::new(real.clone()), memory().log());
+    staged.stage(&path("c/one"));
+    staged
+        .append_json(&key("c/one", "s"), 5, &[1])
+        .await
+        .unwrap();
+    staged
+        .append_json(&key("c/two", "s"), 5, &[2])
+        .await
+        .unwrap();
+    // The real storage has it already.
+    let error = staged.rename_path(&path("c/one"), &path("c/two")).await;
+    assert!(matches!(error, Err(Error::PathExists { .. })), "{error:?}");
+    let error = staged.rename_path(&path("c/two"), &path("c/one")).await;
+    assert!(matches!(error, Err(Error::PathExists { .. })), "{error:?}");
+    assert!(
+        staged
+            .rename_path(&path("c/one"), &path("t/one"))
+            .await
+            .unwrap()
+    );
+    assert!(staged.is_staged(&path("t/one")) && !staged.is_staged(&path("c/one")));
+    assert_eq!(staged.read_all(&key("t/one", "s")).await.unwrap().len(), 1);
+    assert_eq!(real.list(Some(&path("t"))).await.unwrap().paths, []);
+    // Above a staged path both halves move.
+    assert!(staged.rename_path(&path("t"), &path("u")).await.unwrap());
+    assert!(staged.is_staged(&path("u/one")));
+    assert_eq!(staged.read_all(&key("u/one", "s")).await.unwrap().len(), 1);
+    assert!(staged.rename_path(&path("c"), &path("d")).await.unwrap());
+    assert_eq!(real.read_all(&key("d/two", "s")).await.unwrap().len(), 1);
 }
 
 #[tokio::test]

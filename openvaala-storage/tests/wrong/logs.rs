@@ -34,6 +34,7 @@ enum Fault {
     IgnoresOrder,
     ListsInReverse,
     LosesTheLastOfABatch,
+    MovesOverAnything,
     NumbersFromOneAlways,
     SaysNoMoreTooEarly,
     SplitsBatches,
@@ -43,7 +44,11 @@ enum Fault {
 }
 
 /// What each fault breaks, among others.
-const PROVEN: [(Fault, &str); 21] = [
+const PROVEN: [(Fault, &str); 22] = [
+    (
+        Fault::MovesOverAnything,
+        "a_path_is_never_moved_onto_another",
+    ),
     (Fault::AcceptsAnEmptyBatch, "an_empty_batch_is_refused"),
     (
         Fault::AcceptsAnyCursor,
@@ -285,5 +290,12 @@ impl LogStorage for Wrong {
             return Ok(true);
         }
         self.inner.delete_path(path).await
+    }
+
+    async fn rename_path(&self, from: &LogPath, to: &LogPath) -> Result<bool> {
+        if self.fault == Fault::MovesOverAnything {
+            self.inner.delete_path(to).await?;
+        }
+        self.inner.rename_path(from, to).await
     }
 }

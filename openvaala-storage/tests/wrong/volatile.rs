@@ -72,6 +72,10 @@ impl LogStorage for WritesLater {
         self.late.lock().unwrap().retain(|key, _| key.path != *path);
         self.inner.delete_path(path).await.map(|_| true)
     }
+
+    async fn rename_path(&self, from: &LogPath, to: &LogPath) -> Result<bool> {
+        self.inner.rename_path(from, to).await
+    }
 }
 
 fn late(dir: &TempDir) -> WritesLater {

@@ -115,6 +115,70 @@ pub struct GetResult {
     pub turns: Vec<Turn>,
 }
 
+/// Parameters of `conversation/delete`.
+#[derive(Clone, Debug, Deserialize, Eq, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema, ts_rs::TS))]
+#[cfg_attr(
+    feature = "schema",
+    schemars(rename = "ConversationDeleteParams"),
+    ts(rename = "ConversationDeleteParams")
+)]
+#[serde(deny_unknown_fields)]
+pub struct DeleteParams {
+    /// Which conversation.
+    pub conversation_id: ConversationId,
+}
+
+/// Result of `conversation/delete`.
+#[derive(Clone, Debug, Deserialize, Eq, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema, ts_rs::TS))]
+#[cfg_attr(
+    feature = "schema",
+    schemars(rename = "ConversationDeleteResult"),
+    ts(rename = "ConversationDeleteResult")
+)]
+pub struct DeleteResult {
+    /// Whether it lies in the trash; one without a message is gone at once, and nothing is left of it.
+    pub in_trash: bool,
+}
+
+/// Parameters of `conversation/restore`.
+#[derive(Clone, Debug, Deserialize, Eq, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema, ts_rs::TS))]
+#[cfg_attr(
+    feature = "schema",
+    schemars(rename = "ConversationRestoreParams"),
+    ts(rename = "ConversationRestoreParams")
+)]
+#[serde(deny_unknown_fields)]
+pub struct RestoreParams {
+    /// Which conversation of the trash.
+    pub conversation_id: ConversationId,
+}
+
+/// Result of `conversation/restore`.
+#[derive(Clone, Debug, Default, Deserialize, Eq, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema, ts_rs::TS))]
+#[cfg_attr(
+    feature = "schema",
+    schemars(rename = "ConversationRestoreResult"),
+    ts(rename = "ConversationRestoreResult")
+)]
+pub struct RestoreResult {}
+
+/// Parameters of `conversation/deleted`.
+#[derive(Clone, Debug, Deserialize, Eq, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema, ts_rs::TS))]
+#[cfg_attr(
+    feature = "schema",
+    schemars(rename = "ConversationDeletedParams"),
+    ts(rename = "ConversationDeletedParams")
+)]
+pub struct DeletedParams {
+    /// Which conversation; the subscription to it has ended.
+    pub conversation_id: ConversationId,
+}
+
 /// Parameters of `conversation/subscribe`.
 #[derive(Clone, Debug, Deserialize, Eq, PartialEq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema, ts_rs::TS))]

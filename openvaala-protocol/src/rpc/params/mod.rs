@@ -3,7 +3,9 @@
 //! Unknown fields in parameters are refused (the protocol version is the same on both sides, so a field that is
 //! not known is a mistake); `initialize` alone takes any.
 
+pub mod check;
 pub mod conversation;
 pub mod provider;
 pub mod server;
 pub mod session;
+pub mod trash;

@@ -66,7 +66,9 @@ impl Coordinator {
 
     fn start_removal(&mut self, id: u64, target: Target, reply: oneshot::Sender<Result<bool>>) {
         self.slots.retain(|key, slot| {
-            let covered = target.covers(key);
+            // A stream that a move would have to replace stays, and makes the move fail.
+            let stays = slot.stream.spoiled && !target.takes(key);
+            let covered = target.covers(key) && !stays;
             if let (true, Some(used)) = (covered, slot.used) {
                 self.open.remove(&used);
             }
