@@ -44,6 +44,9 @@ pub(crate) struct ConversationDeps {
 #[derive(Debug)]
 pub(crate) struct ConversationStart {
     pub(crate) state: ConversationState,
+    /// The number of the metadata entry with its state, or of one close to it.
+    pub(crate) state_seq: u64,
+    /// The latest states; of the turns at least those that may run and the last one of each session.
     pub(crate) states: States,
     /// The end of the metadata stream.
     pub(crate) metadata: Option<(u64, Fingerprint)>,
@@ -112,6 +115,7 @@ pub(crate) fn start(
     let (feed, feeding) = feed(id, log, start.state.clone(), &start.states, position);
     let machine = ConversationMachine::new(
         start.state.clone(),
+        start.state_seq,
         start.states.wire_sessions(),
         start.metadata,
         deps.staging.is_staged(id),

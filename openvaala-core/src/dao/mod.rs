@@ -11,6 +11,7 @@ pub(crate) mod query;
 pub(crate) mod record;
 pub(crate) mod reindex;
 pub(crate) mod staging;
+pub(crate) mod tail;
 
 use openvaala_protocol::id::{ConversationId, SessionId};
 use openvaala_storage::{Error, LogPath, StreamId, StreamKey};
