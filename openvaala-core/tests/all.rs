@@ -11,8 +11,10 @@ mod suite {
     pub(crate) mod background;
     pub(crate) mod conversations;
     pub(crate) mod interrupting;
+    pub(crate) mod opening;
     pub(crate) mod recovery;
     pub(crate) mod retrying;
     pub(crate) mod script;
+    pub(crate) mod unloading;
     pub(crate) mod watching;
 }

@@ -53,6 +53,7 @@ pub(crate) fn assemble(
         definitions.step_limit = limit;
     }
     definitions.retry = config.retry;
+    definitions.unload_after = config.unload_after.or(definitions.unload_after);
     definitions.agents = config
         .agents
         .values()

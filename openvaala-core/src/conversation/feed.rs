@@ -95,6 +95,9 @@ enum Message {
         cursor: Option<ResumeCursor>,
         reply: SubscribeReply,
     },
+    IsWatched {
+        reply: oneshot::Sender<bool>,
+    },
 }
 
 /// The way into a feed.
@@ -111,6 +114,13 @@ impl FeedSender {
     /// Shows something volatile.
     pub(crate) async fn live(&self, live: Live) {
         let _ = self.0.send(Message::Live(live)).await;
+    }
+
+    /// Whether anybody watches.
+    pub(crate) async fn is_watched(&self) -> bool {
+        let (reply, wait) = oneshot::channel();
+        let asked = self.0.send(Message::IsWatched { reply }).await;
+        asked.is_ok() && wait.await.unwrap_or(false)
     }
 
     pub(crate) async fn subscribe(
@@ -192,6 +202,10 @@ impl Feed {
                     Some(Message::Entries(entries)) => self.take_entries(entries),
                     Some(Message::Live(live)) => self.take_live(live),
                     Some(Message::Subscribe { cursor, reply }) => self.subscribe(cursor, reply),
+                    Some(Message::IsWatched { reply }) => {
+                        self.subscribers.retain(|subscriber| !subscriber.events.is_closed());
+                        let _ = reply.send(!self.subscribers.is_empty());
+                    }
                     None => break,
                 },
                 Some(_) = self.reading.join_next(), if !self.reading.is_empty() => {}

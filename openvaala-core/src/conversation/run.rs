@@ -87,6 +87,10 @@ pub(crate) enum Command {
     Settle {
         done: oneshot::Sender<()>,
     },
+    /// End if nothing runs or waits and nobody watches; nobody else may give commands any more.
+    StopIfIdle {
+        reply: oneshot::Sender<bool>,
+    },
     Stop {
         done: oneshot::Sender<()>,
     },
@@ -187,6 +191,10 @@ enum Done {
     },
     Opened(Option<Vec<Arc<dyn Workspace>>>),
     Settled,
+    Idle {
+        idle: bool,
+        reply: oneshot::Sender<bool>,
+    },
     Stopped,
 }
 
@@ -281,15 +289,36 @@ impl ConversationLoop {
                     Done::Settled
                 });
             }
+            Command::StopIfIdle { reply } => self.ask_whether_idle(reply),
             Command::Stop { done } => {
                 self.stopping.push(done);
-                let sessions: Vec<SessionHandle> = self.sessions.values().cloned().collect();
-                self.work.spawn(async move {
-                    join_all(sessions.iter().map(SessionHandle::stop)).await;
-                    Done::Stopped
-                });
+                self.stop_sessions();
             }
         }
+    }
+
+    fn stop_sessions(&mut self) {
+        let sessions: Vec<SessionHandle> = self.sessions.values().cloned().collect();
+        self.work.spawn(async move {
+            join_all(sessions.iter().map(SessionHandle::stop)).await;
+            Done::Stopped
+        });
+    }
+
+    /// Asks those who know, after all that they were told before this.
+    fn ask_whether_idle(&mut self, reply: oneshot::Sender<bool>) {
+        let sessions: Vec<SessionHandle> = self.sessions.values().cloned().collect();
+        let feed = self.feed.clone();
+        let idle = self.waits.is_empty() && self.work.is_empty();
+        self.work.spawn(async move {
+            let idle = idle
+                && !feed.is_watched().await
+                && join_all(sessions.iter().map(SessionHandle::is_idle))
+                    .await
+                    .into_iter()
+                    .all(|idle| idle);
+            Done::Idle { idle, reply }
+        });
     }
 
     const fn no_session(&self, session: SessionId) -> RuntimeError {
@@ -372,6 +401,12 @@ impl ConversationLoop {
             Done::Opened(workspaces) => {
                 if self.workspaces.is_none() {
                     self.workspaces = workspaces;
+                }
+            }
+            Done::Idle { idle, reply } => {
+                let _ = reply.send(idle);
+                if idle {
+                    self.stop_sessions();
                 }
             }
             Done::Settled | Done::Stopped => {}

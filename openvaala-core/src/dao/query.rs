@@ -72,7 +72,7 @@ impl States {
     }
 
     /// Takes in one entry of the metadata stream; the last state of a thing wins.
-    fn take(&mut self, entry: &LogEntry) {
+    pub(super) fn take(&mut self, entry: &LogEntry) {
         self.last = self.last.max(entry.seq);
         let data = match &entry.data {
             EntryData::Json(data) => data,
@@ -88,7 +88,10 @@ impl States {
         };
         match ReadState::parse(data) {
             Ok(ReadState::State(state)) => match *state {
-                State::Conversation(state) => self.conversation = Some(state),
+                State::Conversation(state) => {
+                    self.conversation = Some(state);
+                    self.deleted = false;
+                }
                 State::Session(state) => {
                     self.sessions.insert(state.id, state);
                 }

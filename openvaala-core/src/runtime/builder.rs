@@ -2,6 +2,7 @@
 
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::time::Duration;
 
 use openvaala_executor::Executor;
 use openvaala_executor::tool::Tool;
@@ -151,6 +152,15 @@ impl RuntimeBuilder {
     /// Sets how often a failed model request is asked again; 5 attempts unless set.
     pub const fn retry(mut self, policy: RetryPolicy) -> Self {
         self.definitions.retry = policy;
+        self
+    }
+
+    /// Sets how long a conversation stays open that nobody uses; 10 minutes unless set, `None` for ever.
+    ///
+    /// It is closed then and its memory is free; opening it again costs little. One with a handle, a subscription, a running
+    /// turn, a running command or an input that waits is in use. The time is taken from tokio's clock, to about a tenth.
+    pub const fn unload_after(mut self, after: Option<Duration>) -> Self {
+        self.definitions.unload_after = after;
         self
     }
 

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
+use std::time::Duration;
 
 use openvaala_executor::Executor;
 use openvaala_executor::tool::Tool;
@@ -14,6 +15,8 @@ use crate::model::ModelProvider;
 
 /// How many model responses a turn may take, unless something else is set.
 pub(crate) const STEP_LIMIT: u32 = 500;
+/// How long a conversation stays open that nobody uses.
+const UNLOAD_AFTER: Duration = Duration::from_secs(600);
 
 /// What conversations are run with; can be replaced while the runtime runs and counts from the next turn on.
 #[derive(Clone, Debug)]
@@ -34,6 +37,8 @@ pub struct Definitions {
     pub step_limit: u32,
     /// How often a failed model request is asked again.
     pub retry: RetryPolicy,
+    /// How long a conversation stays open that nobody uses; 10 minutes unless set, `None` for ever.
+    pub unload_after: Option<Duration>,
 }
 
 /// An agent with instructions, a model and tools of its own.
@@ -91,6 +96,7 @@ impl Default for Definitions {
             instructions: None,
             step_limit: STEP_LIMIT,
             retry: RetryPolicy::default(),
+            unload_after: Some(UNLOAD_AFTER),
         }
     }
 }

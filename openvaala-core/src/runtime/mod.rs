@@ -4,6 +4,7 @@ mod builder;
 mod definitions;
 mod load;
 mod run;
+mod unload;
 
 use std::path::PathBuf;
 use std::sync::Arc;

@@ -1,12 +1,15 @@
 //! The runtime's loop: the one owner of the table of open conversations.
 
 use std::collections::HashMap;
+use std::time::Duration;
 
 use futures::future::join_all;
 use openvaala_protocol::id::ConversationId;
 use tokio::sync::{mpsc, oneshot};
 use tokio::task::JoinSet;
+use tokio::time::{Instant, sleep_until};
 
+use super::unload::{Unused, until_next_look};
 use super::{NewConversation, RuntimeStatus, load};
 use crate::conversation::{ConversationDeps, ConversationHandle, ConversationStart, start};
 use crate::error::RuntimeError;
@@ -41,6 +44,9 @@ pub(super) struct RuntimeLoop {
     conversations: JoinSet<()>,
     loops: HashMap<tokio::task::Id, ConversationId>,
     work: JoinSet<Done>,
+    unused: Unused,
+    /// Conversations that are asked whether they can be closed, or end, and who waits for them to be open.
+    unloading: HashMap<ConversationId, Vec<Reply<ConversationHandle>>>,
     stopping: Vec<oneshot::Sender<()>>,
 }
 
@@ -56,6 +62,11 @@ enum Done {
     Settled {
         handle: ConversationHandle,
     },
+    /// A conversation was asked whether it can be closed; if so it ends now.
+    Asked {
+        id: ConversationId,
+        ends: bool,
+    },
     Stopped,
     Told,
 }
@@ -70,6 +81,8 @@ impl RuntimeLoop {
             conversations: JoinSet::new(),
             loops: HashMap::new(),
             work: JoinSet::new(),
+            unused: Unused::default(),
+            unloading: HashMap::new(),
             stopping: Vec::new(),
         }
     }
@@ -78,8 +91,13 @@ impl RuntimeLoop {
     pub(super) async fn run(mut self, index: impl Future<Output = ()> + Send + 'static) {
         let mut index_task = JoinSet::new();
         index_task.spawn(index);
+        let mut look = Instant::now() + self.until_next_look();
         loop {
             tokio::select! {
+                () = sleep_until(look) => {
+                    self.unload();
+                    look = Instant::now() + self.until_next_look();
+                }
                 command = self.commands.recv() => match command {
                     Some(command) => self.command(command),
                     None => break,
@@ -147,7 +165,39 @@ impl RuntimeLoop {
         }
     }
 
+    fn until_next_look(&self) -> Duration {
+        until_next_look(self.deps.definitions.borrow().unload_after)
+    }
+
+    /// Asks conversations that have not been in use for long enough to end.
+    fn unload(&mut self) {
+        let Some(after) = self.deps.definitions.borrow().unload_after else {
+            return;
+        };
+        let now = Instant::now();
+        for (id, handle) in &self.open {
+            let is_busy = self.unloading.contains_key(id) || self.opening.contains_key(id);
+            if is_busy || handle.is_held() || handle.running_turns() > 0 {
+                self.unused.used(*id);
+            } else if self.unused.is_over(*id, now, after) {
+                self.unused.used(*id);
+                // Nobody gets a handle from now on until the answer is there.
+                self.unloading.insert(*id, Vec::new());
+                let (id, handle) = (*id, handle.clone());
+                self.work.spawn(async move {
+                    let ends = handle.stop_if_idle().await;
+                    Done::Asked { id, ends }
+                });
+            }
+        }
+    }
+
     fn open(&mut self, id: ConversationId, reply: Reply<ConversationHandle>) {
+        self.unused.used(id);
+        if let Some(waiting) = self.unloading.get_mut(&id) {
+            waiting.push(reply);
+            return;
+        }
         if let Some(waiting) = self.opening.get_mut(&id) {
             waiting.push(reply);
             return;
@@ -205,6 +255,12 @@ impl RuntimeLoop {
                     let _ = reply.send(Err(error));
                 }
             }
+            // One that ends is opened anew once it has.
+            Done::Asked { id, ends } => {
+                if !ends || !self.open.contains_key(&id) {
+                    self.open_for_those_who_wait(id);
+                }
+            }
             Done::Stopped | Done::Told => {}
         }
     }
@@ -227,8 +283,20 @@ impl RuntimeLoop {
             return;
         };
         self.open.remove(&id);
+        self.unused.used(id);
         if let Err(error) = ended {
             tracing::error!(conversation = %id, %error, "a conversation ended with a fault");
+        }
+        self.open_for_those_who_wait(id);
+    }
+
+    fn open_for_those_who_wait(&mut self, id: ConversationId) {
+        for reply in self.unloading.remove(&id).unwrap_or_default() {
+            if self.stopping.is_empty() {
+                self.open(id, reply);
+            } else {
+                let _ = reply.send(Err(RuntimeError::Stopped));
+            }
         }
     }
 }

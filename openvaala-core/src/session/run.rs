@@ -241,6 +241,17 @@ impl SessionLoop {
         !self.stopping.is_empty() && (idle || self.broken.is_some())
     }
 
+    /// Whether nothing runs, waits, or is on its way to the log.
+    fn is_idle(&self) -> bool {
+        self.machine.running_turn().is_none()
+            && self.machine.is_queue_empty()
+            && self.sends.is_empty()
+            && self.interrupts.is_empty()
+            && self.tools.is_empty()
+            && !self.writing
+            && self.deps.commands.running() == 0
+    }
+
     async fn command(&mut self, command: Command) {
         self.last_reply += 1;
         let reply_id = self.last_reply;
@@ -261,6 +272,9 @@ impl SessionLoop {
                     cause,
                 })
                 .await;
+            }
+            Command::IsIdle { reply } => {
+                let _ = reply.send(self.is_idle());
             }
             Command::Settle { done } => self.settling.push(done),
             Command::Stop { done } => {

@@ -634,11 +634,15 @@ fn whole(state: SessionState, items: &[Item]) -> SessionSetup {
     let said = items
         .iter()
         .filter(|item| item.head().kind == ItemKind::UserMessage);
+    let taken = said.map(|item| item.head().id).collect();
+    let waiting = state.queue.iter().map(|input| input.item_id);
+    let mut inputs = Inputs::latest(HashSet::new(), state.newest_input);
+    inputs.complete(taken, waiting);
     SessionSetup {
         state,
         items: items.to_vec(),
         has_context: true,
-        inputs: Inputs::whole(said.map(|item| item.head().id).collect()),
+        inputs,
         limits: limits(),
     }
 }

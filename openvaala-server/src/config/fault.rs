@@ -169,6 +169,7 @@ const HARMLESS: &[&str] = &[
     "step_limit",
     "tools",
     "type",
+    "unload_after_seconds",
 ];
 
 /// Takes off what may be a secret: any value of a key that is not known to have none, and any text without a key.

@@ -91,6 +91,7 @@ fn config(
         step_limit: main.step_limit.map(|limit| limit.0),
         retry: retry(&main.retry),
         idle_exit: main.idle_exit_seconds.map(|seconds| seconds.0),
+        unload_after: main.unload_after_seconds.map(|seconds| seconds.0),
         providers,
         agents: BTreeMap::new(),
         warnings,

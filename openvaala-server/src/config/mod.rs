@@ -114,6 +114,8 @@ pub struct Config {
     pub retry: RetryPolicy,
     /// How long a server that a client started stays without work; `None` means 30 minutes.
     pub idle_exit: Option<Duration>,
+    /// How long a conversation stays in memory that nobody uses; `None` means the runtime's own time.
+    pub unload_after: Option<Duration>,
     /// The providers by name.
     pub providers: BTreeMap<String, ProviderConfig>,
     /// The agents by name.

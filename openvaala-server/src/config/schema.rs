@@ -37,6 +37,8 @@ pub(super) struct MainFile {
     pub(super) retry: RetrySection,
     #[serde(default, deserialize_with = "given")]
     pub(super) idle_exit_seconds: Option<Seconds>,
+    #[serde(default, deserialize_with = "given")]
+    pub(super) unload_after_seconds: Option<Seconds>,
 }
 
 /// `default_model` in `openvaala.yaml`.
