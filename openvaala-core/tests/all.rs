@@ -12,9 +12,11 @@ mod suite {
     pub(crate) mod check;
     pub(crate) mod conversations;
     pub(crate) mod interrupting;
+    pub(crate) mod opening;
     pub(crate) mod recovery;
     pub(crate) mod retrying;
     pub(crate) mod script;
     pub(crate) mod trash;
+    pub(crate) mod unloading;
     pub(crate) mod watching;
 }

@@ -54,6 +54,7 @@ pub(crate) fn assemble(
     }
     definitions.retry = config.retry;
     definitions.keep_trash = config.keep_trash;
+    definitions.unload_after = config.unload_after.or(definitions.unload_after);
     definitions.agents = config
         .agents
         .values()

@@ -1,10 +1,10 @@
 //! Writes items: gives them ids, places and times, and keeps the history that requests are built from.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeMap, HashMap, HashSet};
 
 use openvaala_protocol::conversation::ModelRef;
 use openvaala_protocol::id::{BlobId, ItemId, SessionId, TurnId};
-use openvaala_protocol::item::{Item, ItemBody, ItemHead, ItemKind, ToolCall, UserMessage};
+use openvaala_protocol::item::{Item, ItemBody, ItemHead, ToolCall, UserMessage};
 use openvaala_protocol::time::Timestamp;
 use uuid::Uuid;
 
@@ -39,33 +39,57 @@ pub(crate) struct Scribe {
     pub(crate) session: SessionId,
     pub(crate) journal: Journal<Effect>,
     history: History,
+    /// Whether the history has all that a request is made from.
+    has_context: bool,
     last_pos: u64,
     call_ids: HashSet<String>,
-    user_messages: HashSet<ItemId>,
 }
 
 impl Scribe {
-    /// Goes on after a history, oldest item first.
-    pub(crate) fn new(session: SessionId, history: Vec<Item>) -> Self {
-        let history = History::new(history);
-        let items = history.items();
-        let last_pos = items.last().map_or(0, |item| item.head().pos);
-        let calls = items
-            .iter()
-            .filter_map(|item| item.body::<ToolCall>()?.ok());
-        let call_ids = calls.map(|call| call.call_id).collect();
-        let said = items
-            .iter()
-            .filter(|item| item.head().kind == ItemKind::UserMessage);
-        let user_messages = said.map(|item| item.head().id).collect();
+    /// Goes on after the newest items and the last place that was taken.
+    ///
+    /// With `has_context` these items are all that a request is made from.
+    pub(crate) fn new(
+        session: SessionId,
+        items: Vec<Item>,
+        last_pos: u64,
+        has_context: bool,
+    ) -> Self {
+        let history = History::new(items);
+        let last = history.items().last().map_or(0, |item| item.head().pos);
+        let call_ids = call_ids(history.items());
         Self {
             session,
             journal: Journal::new(),
             history,
-            last_pos,
+            has_context,
+            last_pos: last_pos.max(last),
             call_ids,
-            user_messages,
         }
+    }
+
+    /// Whether the history has all that a request is made from.
+    pub(crate) const fn has_context(&self) -> bool {
+        self.has_context
+    }
+
+    /// The last place that was taken.
+    pub(crate) const fn last_pos(&self) -> u64 {
+        self.last_pos
+    }
+
+    /// Takes in what requests are made from as the log has it; what was written since stays.
+    pub(crate) fn load(&mut self, context: Vec<Item>) {
+        let here = self.history.items().iter().cloned();
+        let all: BTreeMap<u64, Item> = context
+            .into_iter()
+            .chain(here)
+            .map(|item| (item.head().pos, item))
+            .collect();
+        let items: Vec<Item> = all.into_values().collect();
+        self.call_ids.extend(call_ids(&items));
+        self.history = History::new(items);
+        self.has_context = true;
     }
 
     /// All items so far, by `pos`.
@@ -81,11 +105,6 @@ impl Scribe {
         blobs: &HashMap<BlobId, String>,
     ) -> Messages {
         self.history.messages(target, account, blobs)
-    }
-
-    /// Whether an input of that id was taken before.
-    pub(crate) fn has_input(&self, id: ItemId) -> bool {
-        self.user_messages.contains(&id)
     }
 
     /// Takes the next place for an item that begins to appear.
@@ -155,7 +174,14 @@ impl Scribe {
         message: &UserMessage,
     ) {
         let place = self.place_of(id, tick);
-        self.user_messages.insert(id);
         self.write(place, Some(turn), message, tick.now);
     }
+}
+
+/// The call ids of all calls.
+fn call_ids(items: &[Item]) -> HashSet<String> {
+    let calls = items
+        .iter()
+        .filter_map(|item| item.body::<ToolCall>()?.ok());
+    calls.map(|call| call.call_id).collect()
 }

@@ -103,6 +103,9 @@ enum Message {
         cursor: Option<ResumeCursor>,
         reply: SubscribeReply,
     },
+    IsWatched {
+        reply: oneshot::Sender<bool>,
+    },
 }
 
 /// The way into a feed.
@@ -132,6 +135,13 @@ impl FeedSender {
         if self.0.send(Message::Deleted { told }).await.is_ok() {
             let _ = wait.await;
         }
+    }
+
+    /// Whether anybody watches.
+    pub(crate) async fn is_watched(&self) -> bool {
+        let (reply, wait) = oneshot::channel();
+        let asked = self.0.send(Message::IsWatched { reply }).await;
+        asked.is_ok() && wait.await.unwrap_or(false)
     }
 
     pub(crate) async fn subscribe(
@@ -218,6 +228,10 @@ impl Feed {
                         let _ = told.send(());
                     }
                     Some(Message::Subscribe { cursor, reply }) => self.subscribe(cursor, reply),
+                    Some(Message::IsWatched { reply }) => {
+                        self.subscribers.retain(|subscriber| !subscriber.events.is_closed());
+                        let _ = reply.send(!self.subscribers.is_empty());
+                    }
                     None => break,
                 },
                 Some(_) = self.reading.join_next(), if !self.reading.is_empty() => {}

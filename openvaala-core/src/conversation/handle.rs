@@ -28,6 +28,9 @@ const MAX_INPUT: usize = 16 << 20;
 
 /// An open conversation; clones are the same conversation.
 ///
+/// It stays open for as long as a handle is held. See [`RuntimeBuilder::unload_after`](crate::RuntimeBuilder::unload_after) for what
+/// comes after that.
+///
 /// All methods may be cancelled by dropping their future: what was asked for may then still happen.
 #[derive(Clone, Debug)]
 pub struct ConversationHandle {
@@ -333,6 +336,18 @@ impl ConversationHandle {
         if self.commands.send(Command::Settle { done }).await.is_ok() {
             let _ = wait.await;
         }
+    }
+
+    /// Whether anybody besides the one who asks holds a handle.
+    pub(crate) fn is_held(&self) -> bool {
+        self.commands.strong_count() > 1
+    }
+
+    /// Ends it if nothing runs or waits in it and nobody watches; says whether it ends.
+    pub(crate) async fn stop_if_idle(&self) -> bool {
+        let (reply, wait) = oneshot::channel();
+        let asked = self.commands.send(Command::StopIfIdle { reply }).await;
+        asked.is_ok() && wait.await.unwrap_or(false)
     }
 
     pub(crate) async fn stop(&self) {

@@ -9,6 +9,7 @@ use openvaala_protocol::time::Timestamp;
 use openvaala_storage::Fingerprint;
 
 use crate::dao::record::{ConversationState, State};
+use crate::dao::tail::REFRESH_AFTER;
 use crate::journal::{Commit, Journal};
 
 /// How long a title is that is made from a message.
@@ -74,6 +75,9 @@ pub(crate) struct ConversationMachine {
     state: ConversationState,
     sessions: BTreeMap<SessionId, Session>,
     journal: Journal<Effect>,
+    /// The number of the metadata entry with its state, and the title there.
+    state_seq: u64,
+    title: Option<String>,
     /// The newest known end of the metadata stream.
     metadata: Option<(u64, Fingerprint)>,
     /// Whether it lies in memory only: then it is not in the index.
@@ -87,12 +91,15 @@ pub(crate) struct ConversationMachine {
 impl ConversationMachine {
     pub(crate) fn new(
         state: ConversationState,
+        state_seq: u64,
         sessions: Vec<Session>,
         metadata: Option<(u64, Fingerprint)>,
         staged: bool,
     ) -> Self {
         Self {
+            title: state.title.clone(),
             state,
+            state_seq,
             sessions: sessions
                 .into_iter()
                 .map(|session| (session.id, session))
@@ -123,10 +130,12 @@ impl ConversationMachine {
             Event::SessionChanged { session, metadata } => {
                 self.sessions.insert(session.id, *session);
                 self.saw(metadata);
+                self.refresh();
                 self.index();
             }
             Event::Committed { n, metadata } => {
                 self.committing = false;
+                (self.state_seq, self.title) = (metadata.0, self.state.title.clone());
                 self.saw(Some(metadata));
                 self.journal.committed(n);
                 self.index();
@@ -157,10 +166,18 @@ impl ConversationMachine {
         self.journal.then(Effect::Forward { wait });
     }
 
+    /// Writes the state again before it lies so far back in the log that an opening had to search for it.
+    fn refresh(&mut self) {
+        let last = self.metadata.as_ref().map_or(0, |(seq, _)| *seq);
+        if !self.committing && last > self.state_seq + REFRESH_AFTER {
+            self.journal.state(State::Conversation(self.state.clone()));
+        }
+    }
+
     /// A title that could not be written is tried again with the next message.
     fn commit_failed(&mut self, n: u64, message: &str) {
         self.committing = false;
-        self.state.title = None;
+        self.state.title.clone_from(&self.title);
         for effect in self.journal.failed(n) {
             if let Effect::Forward { wait } = effect {
                 self.journal.now(Effect::Refuse {

@@ -45,6 +45,9 @@ pub(crate) struct ConversationDeps {
 #[derive(Debug)]
 pub(crate) struct ConversationStart {
     pub(crate) state: ConversationState,
+    /// The number of the metadata entry with its state, or of one close to it.
+    pub(crate) state_seq: u64,
+    /// The latest states; of the turns at least those that may run and the last one of each session.
     pub(crate) states: States,
     /// The end of the metadata stream.
     pub(crate) metadata: Option<(u64, Fingerprint)>,
@@ -85,6 +88,10 @@ pub(crate) enum Command {
     Settle {
         done: oneshot::Sender<()>,
     },
+    /// End if nothing runs or waits and nobody watches; nobody else may give commands any more.
+    StopIfIdle {
+        reply: oneshot::Sender<bool>,
+    },
     Stop {
         done: oneshot::Sender<()>,
     },
@@ -117,6 +124,7 @@ pub(crate) fn start(
     let (feed, feeding) = feed(id, log, start.state.clone(), &start.states, position);
     let machine = ConversationMachine::new(
         start.state.clone(),
+        start.state_seq,
         start.states.wire_sessions(),
         start.metadata,
         deps.staging.is_staged(id),
@@ -190,6 +198,10 @@ enum Done {
     },
     Opened(Option<Vec<Arc<dyn Workspace>>>),
     Settled,
+    Idle {
+        idle: bool,
+        reply: oneshot::Sender<bool>,
+    },
     Stopped,
 }
 
@@ -291,6 +303,7 @@ impl ConversationLoop {
                     Done::Settled
                 });
             }
+            Command::StopIfIdle { reply } => self.ask_whether_idle(reply),
             Command::Stop { done } => {
                 self.stopping.push(done);
                 self.stop_sessions();
@@ -307,6 +320,22 @@ impl ConversationLoop {
         self.work.spawn(async move {
             join_all(sessions.iter().map(SessionHandle::stop)).await;
             Done::Stopped
+        });
+    }
+
+    /// Asks those who know, after all that they were told before this.
+    fn ask_whether_idle(&mut self, reply: oneshot::Sender<bool>) {
+        let sessions: Vec<SessionHandle> = self.sessions.values().cloned().collect();
+        let feed = self.feed.clone();
+        let idle = self.waits.is_empty() && self.work.is_empty();
+        self.work.spawn(async move {
+            let idle = idle
+                && !feed.is_watched().await
+                && join_all(sessions.iter().map(SessionHandle::is_idle))
+                    .await
+                    .into_iter()
+                    .all(|idle| idle);
+            Done::Idle { idle, reply }
         });
     }
 
@@ -390,6 +419,12 @@ impl ConversationLoop {
             Done::Opened(workspaces) => {
                 if self.workspaces.is_none() {
                     self.workspaces = workspaces;
+                }
+            }
+            Done::Idle { idle, reply } => {
+                let _ = reply.send(idle);
+                if idle {
+                    self.stop_sessions();
                 }
             }
             Done::Settled | Done::Stopped => {}

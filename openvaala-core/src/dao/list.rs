@@ -46,14 +46,13 @@ pub struct ConversationFilter {
 
 impl ConversationFilter {
     /// Says it in the terms of the index.
-    fn options(&self) -> Result<ListOptions, serde_json::Error> {
+    fn options(&self) -> ListOptions {
         let mut options = ListOptions::default()
             .sort(SortBy::UpdatedAt)
             .order(Order::Descending)
             .updated_from(self.updated_since.map(|since| since.as_millis()));
         if let Some(status) = self.status {
-            let name = serde_json::to_value(status)?;
-            options = options.filter(STATUS, name.as_str().unwrap_or_default());
+            options = options.filter(STATUS, status_name(status));
         }
         if let Some(root) = &self.root {
             options = options.filter(ROOTS, root);
@@ -62,7 +61,7 @@ impl ConversationFilter {
         if let Some(search) = self.search.as_deref().filter(|search| !search.is_empty()) {
             options = options.contains(TITLE, search);
         }
-        Ok(options)
+        options
     }
 }
 

@@ -13,6 +13,7 @@ pub(crate) mod query;
 pub(crate) mod record;
 pub(crate) mod reindex;
 pub(crate) mod staging;
+pub(crate) mod tail;
 pub(crate) mod trash;
 
 use openvaala_protocol::id::{ConversationId, SessionId};

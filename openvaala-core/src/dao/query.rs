@@ -54,8 +54,25 @@ impl States {
         Some(self.conversation.as_ref()?.to_wire(&self.wire_sessions()))
     }
 
+    /// The conversation's own state, or why there is none.
+    pub(crate) fn expect_conversation(
+        &self,
+        id: ConversationId,
+    ) -> Result<ConversationState, RuntimeError> {
+        self.conversation
+            .clone()
+            .ok_or_else(|| RuntimeError::Unreadable {
+                what: format!("the metadata of conversation {id}"),
+                message: if self.damaged.is_empty() {
+                    "it has no state of the conversation itself".to_owned()
+                } else {
+                    self.damaged.join("; ")
+                },
+            })
+    }
+
     /// Takes in one entry of the metadata stream; the last state of a thing wins.
-    fn take(&mut self, entry: &LogEntry) {
+    pub(super) fn take(&mut self, entry: &LogEntry) {
         self.last = self.last.max(entry.seq);
         let data = match &entry.data {
             EntryData::Json(data) => data,
@@ -111,33 +128,6 @@ pub(crate) async fn states(
     Ok(found.then_some(states))
 }
 
-/// All items of a session, oldest entry first, and the number of its last entry.
-pub(crate) async fn history(
-    log: &Arc<dyn LogStorage>,
-    id: ConversationId,
-    session: SessionId,
-) -> Result<(Vec<Item>, u64), Error> {
-    let mut items = Vec::new();
-    let mut last = 0;
-    each(log, &items_key(id, session)?, |entry| {
-        last = entry.seq;
-        if let Entry::Item { item, .. } = wire_entry(session, entry) {
-            items.push(item);
-        }
-    })
-    .await?;
-    Ok((latest(items), last))
-}
-
-/// Keeps the last writing of items that were written more than once (approvals, plans, notices).
-fn latest(items: Vec<Item>) -> Vec<Item> {
-    let mut by_pos: BTreeMap<u64, Item> = BTreeMap::new();
-    for item in items {
-        by_pos.insert(item.head().pos, item);
-    }
-    by_pos.into_values().collect()
-}
-
 /// A page of a session's log as clients see it.
 pub(crate) async fn page(
     log: &Arc<dyn LogStorage>,
@@ -178,7 +168,7 @@ pub(crate) async fn metadata_page(
 }
 
 /// A line of a session's log as clients see it; one that cannot be read says so.
-fn wire_entry(session_id: SessionId, entry: LogEntry) -> Entry {
+pub(super) fn wire_entry(session_id: SessionId, entry: LogEntry) -> Entry {
     let seq = entry.seq;
     let damaged = |message: String| Entry::Damaged {
         seq,
@@ -233,15 +223,5 @@ pub(crate) async fn existing(
     let Some(states) = states else {
         return Err(RuntimeError::ConversationNotFound { id });
     };
-    match states.conversation.clone() {
-        Some(conversation) => Ok((conversation, states)),
-        None => Err(RuntimeError::Unreadable {
-            what: format!("the metadata of conversation {id}"),
-            message: if states.damaged.is_empty() {
-                "it has no state of the conversation itself".to_owned()
-            } else {
-                states.damaged.join("; ")
-            },
-        }),
-    }
+    Ok((states.expect_conversation(id)?, states))
 }

@@ -56,6 +56,12 @@ pub(crate) struct SessionState {
     pub(crate) active_turn: Option<TurnId>,
     pub(crate) queue: Vec<QueuedInput>,
     pub(crate) held: bool,
+    /// The last place that an item has taken; 0 if that is not known.
+    #[serde(default)]
+    pub(crate) last_pos: u64,
+    /// The latest time in an id of all inputs that it ever took; an id of a later time is a new input.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) newest_input: Option<Timestamp>,
     pub(crate) usage: Usage,
     pub(crate) created_at: Timestamp,
     pub(crate) updated_at: Timestamp,

@@ -163,6 +163,15 @@ impl RuntimeBuilder {
         self
     }
 
+    /// Sets how long a conversation stays open that nobody uses; 10 minutes unless set, `None` for ever.
+    ///
+    /// It is closed then and its memory is free; opening it again costs little. One with a handle, a subscription, a running
+    /// turn, a running command or an input that waits is in use. The time is taken from tokio's clock, to about a tenth.
+    pub const fn unload_after(mut self, after: Option<Duration>) -> Self {
+        self.definitions.unload_after = after;
+        self
+    }
+
     /// Takes the time from somewhere else than the system.
     pub fn clock(mut self, clock: Arc<dyn Clock>) -> Self {
         self.clock = Some(clock);

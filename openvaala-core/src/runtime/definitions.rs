@@ -15,6 +15,8 @@ use crate::model::ModelProvider;
 
 /// How many model responses a turn may take, unless something else is set.
 pub(crate) const STEP_LIMIT: u32 = 500;
+/// How long a conversation stays open that nobody uses.
+const UNLOAD_AFTER: Duration = Duration::from_secs(600);
 
 /// What conversations are run with; can be replaced while the runtime runs and counts from the next turn on.
 #[derive(Clone, Debug)]
@@ -37,6 +39,8 @@ pub struct Definitions {
     pub retry: RetryPolicy,
     /// How long a deleted conversation stays in the trash; for ever unless set.
     pub keep_trash: Option<Duration>,
+    /// How long a conversation stays open that nobody uses; 10 minutes unless set, `None` for ever.
+    pub unload_after: Option<Duration>,
 }
 
 /// An agent with instructions, a model and tools of its own.
@@ -95,6 +99,7 @@ impl Default for Definitions {
             step_limit: STEP_LIMIT,
             retry: RetryPolicy::default(),
             keep_trash: None,
+            unload_after: Some(UNLOAD_AFTER),
         }
     }
 }

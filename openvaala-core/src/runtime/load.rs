@@ -1,26 +1,19 @@
 //! Brings conversations into being: new ones, and ones that lie in the log.
 
-use std::collections::HashMap;
+use std::collections::HashSet;
 
-use base64::Engine;
-use base64::engine::general_purpose::STANDARD;
-use openvaala_protocol::content::{Content, ImageData};
-use openvaala_protocol::id::{BlobId, ConversationId, SessionId};
-use openvaala_protocol::item::{Item, ToolResult, UserMessage};
-use openvaala_storage::Error;
+use openvaala_protocol::id::{ConversationId, SessionId};
 
 use super::NewConversation;
 use crate::conversation::{ConversationDeps, ConversationStart, open_workspaces};
+use crate::dao::metadata_key;
 use crate::dao::mutation::Writer;
-use crate::dao::query::{self, States};
+use crate::dao::query::States;
 use crate::dao::record::{ConversationState, SessionState, State};
-use crate::dao::{blob, metadata_key};
+use crate::dao::tail::{self, LatestStates};
 use crate::error::RuntimeError;
 use crate::journal::Batch;
-use crate::session::{SessionSetup, SessionStart};
-
-/// The largest image that is brought back into memory for requests.
-const MAX_IMAGE: usize = 32 << 20;
+use crate::session::{Inputs, SessionSetup, SessionStart, open_session};
 
 /// Makes a new conversation; where there is staging it lies in memory only.
 pub(super) async fn create(
@@ -63,6 +56,8 @@ pub(super) async fn create(
         active_turn: None,
         queue: Vec::new(),
         held: false,
+        last_pos: 0,
+        newest_input: None,
         usage: Default::default(),
         created_at: now,
         updated_at: now,
@@ -92,60 +87,50 @@ pub(super) async fn create(
     };
     let setup = SessionSetup {
         state: root,
-        history: Vec::new(),
+        items: Vec::new(),
+        has_context: true,
+        inputs: Inputs::whole(HashSet::new()),
         limits: definitions.limits(),
     };
     Ok(ConversationStart {
         state,
+        state_seq: states.last,
         states,
         metadata,
         sessions: vec![SessionStart {
             setup,
             turns: Vec::new(),
-            images: HashMap::new(),
         }],
         last_items: Vec::new(),
         workspaces: Some(workspaces),
     })
 }
 
-/// Reads a conversation from the log.
+/// Reads a conversation from the ends of its log.
 pub(super) async fn open(
     deps: &ConversationDeps,
     id: ConversationId,
 ) -> Result<ConversationStart, RuntimeError> {
-    let (state, states) = query::existing(&deps.log, id).await?;
+    let (state, latest) = existing(deps, id).await?;
     let fingerprint = deps.log.fingerprint(&metadata_key(id)?).await?;
     let limits = deps.definitions.borrow().limits();
-    let mut sessions = Vec::with_capacity(states.sessions.len());
+    let mut sessions = Vec::with_capacity(latest.states.sessions.len());
     let mut last_items = Vec::new();
-    for session in states.sessions.values() {
-        let (history, last) = query::history(&deps.log, id, session.id).await?;
-        if last > 0 {
-            last_items.push((session.id, last));
-        }
-        let images = images(deps, id, session.id, &history).await?;
-        let turns = states
-            .turns
-            .values()
-            .filter(|turn| turn.session_id == session.id)
-            .cloned();
-        let turns = turns.collect();
-        let setup = SessionSetup {
-            state: session.clone(),
-            history,
-            limits,
+    for session in latest.states.sessions.keys() {
+        let opened = open_session(&deps.log, id, &latest, *session, limits).await?;
+        let Some((start, last)) = opened else {
+            continue;
         };
-        sessions.push(SessionStart {
-            setup,
-            turns,
-            images,
-        });
+        if last > 0 {
+            last_items.push((*session, last));
+        }
+        sessions.push(start);
     }
-    let metadata = fingerprint.map(|fingerprint| (states.last, fingerprint));
+    let metadata = fingerprint.map(|fingerprint| (latest.states.last, fingerprint));
     Ok(ConversationStart {
         state,
-        states,
+        state_seq: latest.conversation_seq,
+        states: latest.states,
         metadata,
         sessions,
         last_items,
@@ -153,41 +138,16 @@ pub(super) async fn open(
     })
 }
 
-/// The large images that a session's items refer to.
-async fn images(
+/// The latest states of a conversation that has to exist.
+async fn existing(
     deps: &ConversationDeps,
     id: ConversationId,
-    session: SessionId,
-    items: &[Item],
-) -> Result<HashMap<BlobId, String>, Error> {
-    let mut images = HashMap::new();
-    for content in items.iter().flat_map(content_of) {
-        let Content::Image {
-            data: ImageData::Blob(reference),
-            ..
-        } = content
-        else {
-            continue;
-        };
-        let read = blob::read(&deps.log, id, session, reference, 0, MAX_IMAGE).await;
-        match read {
-            Ok((_, bytes)) => {
-                images.insert(reference.id, STANDARD.encode(bytes));
-            }
-            // Without its bytes the model is told that an image is missing.
-            Err(Error::NotFound { .. }) => {}
-            Err(error) => return Err(error),
-        }
-    }
-    Ok(images)
-}
-
-fn content_of(item: &Item) -> Vec<Content> {
-    if let Some(Ok(message)) = item.body::<UserMessage>() {
-        return message.content;
-    }
-    match item.body::<ToolResult>() {
-        Some(Ok(result)) => result.content,
-        _ => Vec::new(),
-    }
+) -> Result<(ConversationState, LatestStates), RuntimeError> {
+    let latest = tail::states(&deps.log, id).await?;
+    let latest = latest.filter(|latest| !latest.states.deleted);
+    let Some(latest) = latest else {
+        return Err(RuntimeError::ConversationNotFound { id });
+    };
+    let state = latest.states.expect_conversation(id)?;
+    Ok((state, latest))
 }

@@ -6,6 +6,7 @@ mod definitions;
 mod load;
 mod run;
 mod trash;
+mod unload;
 
 use std::path::PathBuf;
 use std::sync::Arc;

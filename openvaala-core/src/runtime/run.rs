@@ -7,9 +7,10 @@ use futures::future::join_all;
 use openvaala_protocol::id::ConversationId;
 use tokio::sync::{mpsc, oneshot};
 use tokio::task::JoinSet;
-use tokio::time::{MissedTickBehavior, interval};
+use tokio::time::{Instant, MissedTickBehavior, interval, sleep_until};
 
 use super::trash::{TrashCommand, TrashQueue, perform};
+use super::unload::{Unused, until_next_look};
 use super::{NewConversation, RuntimeStatus, load};
 use crate::conversation::{ConversationDeps, ConversationHandle, ConversationStart, start};
 use crate::error::RuntimeError;
@@ -49,6 +50,9 @@ pub(super) struct RuntimeLoop {
     loops: HashMap<tokio::task::Id, ConversationId>,
     work: JoinSet<Done>,
     trash: TrashQueue,
+    unused: Unused,
+    /// Conversations that are asked whether they can be closed, or end, and who waits for them to be open.
+    unloading: HashMap<ConversationId, Vec<Reply<ConversationHandle>>>,
     stopping: Vec<oneshot::Sender<()>>,
 }
 
@@ -63,6 +67,11 @@ enum Done {
     },
     Settled {
         handle: ConversationHandle,
+    },
+    /// A conversation was asked whether it can be closed; if so it ends now.
+    Asked {
+        id: ConversationId,
+        ends: bool,
     },
     Stopped,
     Told,
@@ -81,6 +90,8 @@ impl RuntimeLoop {
             loops: HashMap::new(),
             work: JoinSet::new(),
             trash: TrashQueue::default(),
+            unused: Unused::default(),
+            unloading: HashMap::new(),
             stopping: Vec::new(),
         }
     }
@@ -91,9 +102,14 @@ impl RuntimeLoop {
         index_task.spawn(index);
         let mut expiry = interval(EXPIRY);
         expiry.set_missed_tick_behavior(MissedTickBehavior::Delay);
+        let mut look = Instant::now() + self.until_next_look();
         loop {
             tokio::select! {
                 _ = expiry.tick() => self.command(Command::Trash(TrashCommand::Expire)),
+                () = sleep_until(look) => {
+                    self.unload();
+                    look = Instant::now() + self.until_next_look();
+                }
                 command = self.commands.recv() => match command {
                     Some(command) => self.command(command),
                     None => break,
@@ -171,7 +187,7 @@ impl RuntimeLoop {
         let next = self.trash.waiting.front().map(TrashCommand::id);
         let is_opening = next
             .flatten()
-            .is_some_and(|id| self.opening.contains_key(&id));
+            .is_some_and(|id| self.opening.contains_key(&id) || self.unloading.contains_key(&id));
         if self.trash.is_busy || is_opening {
             return;
         }
@@ -206,9 +222,43 @@ impl RuntimeLoop {
         self.next_of_trash();
     }
 
+    fn until_next_look(&self) -> Duration {
+        until_next_look(self.deps.definitions.borrow().unload_after)
+    }
+
+    /// Asks conversations that have not been in use for long enough to end.
+    fn unload(&mut self) {
+        let Some(after) = self.deps.definitions.borrow().unload_after else {
+            return;
+        };
+        let now = Instant::now();
+        for (id, handle) in &self.open {
+            let is_busy = self.unloading.contains_key(id)
+                || self.opening.contains_key(id)
+                || self.trash.moving == Some(*id);
+            if is_busy || handle.is_held() || handle.running_turns() > 0 {
+                self.unused.used(*id);
+            } else if self.unused.is_over(*id, now, after) {
+                self.unused.used(*id);
+                // Nobody gets a handle from now on until the answer is there.
+                self.unloading.insert(*id, Vec::new());
+                let (id, handle) = (*id, handle.clone());
+                self.work.spawn(async move {
+                    let ends = handle.stop_if_idle().await;
+                    Done::Asked { id, ends }
+                });
+            }
+        }
+    }
+
     fn open(&mut self, id: ConversationId, reply: Reply<ConversationHandle>) {
+        self.unused.used(id);
         if self.trash.moving == Some(id) {
             self.trash.openers.push(reply);
+            return;
+        }
+        if let Some(waiting) = self.unloading.get_mut(&id) {
+            waiting.push(reply);
             return;
         }
         if let Some(waiting) = self.opening.get_mut(&id) {
@@ -271,6 +321,12 @@ impl RuntimeLoop {
                 self.next_of_trash();
             }
             Done::Trashed => self.trashed(),
+            // One that ends is opened anew once it has.
+            Done::Asked { id, ends } => {
+                if !ends || !self.open.contains_key(&id) {
+                    self.open_for_those_who_wait(id);
+                }
+            }
             Done::Stopped | Done::Told => {}
         }
     }
@@ -300,8 +356,21 @@ impl RuntimeLoop {
         {
             self.open.remove(&id);
         }
+        self.unused.used(id);
         if let Err(error) = ended {
             tracing::error!(conversation = %id, %error, "a conversation ended with a fault");
         }
+        self.open_for_those_who_wait(id);
+    }
+
+    fn open_for_those_who_wait(&mut self, id: ConversationId) {
+        for reply in self.unloading.remove(&id).unwrap_or_default() {
+            if self.stopping.is_empty() {
+                self.open(id, reply);
+            } else {
+                let _ = reply.send(Err(RuntimeError::Stopped));
+            }
+        }
+        self.next_of_trash();
     }
 }

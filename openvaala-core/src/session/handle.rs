@@ -18,10 +18,23 @@ pub(super) type Reply<T> = oneshot::Sender<Result<T, RuntimeError>>;
 
 #[derive(Debug)]
 pub(super) enum Command {
-    Send { input: Input, reply: Reply<Sent> },
-    Interrupt { reply: Reply<Option<TurnId>> },
-    Settle { done: oneshot::Sender<()> },
-    Stop { done: oneshot::Sender<()> },
+    Send {
+        input: Input,
+        reply: Reply<Sent>,
+    },
+    Interrupt {
+        reply: Reply<Option<TurnId>>,
+    },
+    /// Whether there is nothing to do and nothing to wait for.
+    IsIdle {
+        reply: oneshot::Sender<bool>,
+    },
+    Settle {
+        done: oneshot::Sender<()>,
+    },
+    Stop {
+        done: oneshot::Sender<()>,
+    },
 }
 
 impl SessionHandle {
@@ -47,6 +60,13 @@ impl SessionHandle {
         }
     }
 
+    /// Whether nothing runs, waits, or is on its way to the log.
+    pub(crate) async fn is_idle(&self) -> bool {
+        let (reply, wait) = oneshot::channel();
+        let asked = self.requests.send(Command::IsIdle { reply }).await;
+        asked.is_ok() && wait.await.unwrap_or(false)
+    }
+
     /// Interrupts what runs, writes it down, and ends the loop.
     pub(crate) async fn stop(&self) {
         let (done, wait) = oneshot::channel();
@@ -65,6 +85,7 @@ impl SessionHandle {
         match command {
             Command::Send { reply, .. } => drop(reply.send(Err(error))),
             Command::Interrupt { reply } => drop(reply.send(Err(error))),
+            Command::IsIdle { reply } => drop(reply.send(false)),
             Command::Settle { done } | Command::Stop { done } => drop(done.send(())),
         }
     }

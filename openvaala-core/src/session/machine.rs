@@ -1,17 +1,18 @@
 //! The session as a pure machine: which turn runs, which input is next, what is written before what happens.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::Arc;
 use std::time::Duration;
 
 use openvaala_executor::tool::Toolbox;
 use openvaala_protocol::conversation::{ModelRef, TurnStatus, WorkLocation};
 use openvaala_protocol::event::Live;
-use openvaala_protocol::id::{BlobId, TurnId};
+use openvaala_protocol::id::{BlobId, ItemId, TurnId};
 use openvaala_protocol::item::{Instructions, Interruption, InterruptionCause, Item, UserMessage};
 use openvaala_protocol::rpc::params::session::SendMode;
 use openvaala_protocol::usage::Usage;
 
+use super::inputs::{Inputs, Known};
 use super::queue::Queue;
 use crate::agent::{Agent, AgentEvent, Alarm, Ending, Limits, RunningCall, Scribe, Tick};
 use crate::conversation::Input;
@@ -28,6 +29,8 @@ pub(crate) enum Refusal {
     Busy,
     QueueFull,
     NotWritten(String),
+    /// The log did not tell whether the input was taken before.
+    NotRead(String),
 }
 
 /// What a session is asked or told.
@@ -56,6 +59,8 @@ pub(crate) enum Event {
         toolbox: Arc<Toolbox>,
         account: Option<String>,
         instructions: Vec<Instructions>,
+        /// What requests are made from as the log has it, if that was asked for.
+        context: Option<Vec<Item>>,
     },
     NotPrepared {
         turn: TurnId,
@@ -65,6 +70,13 @@ pub(crate) enum Event {
     Alarm {
         turn: TurnId,
         alarm: Alarm,
+    },
+    /// All inputs that the turns in the log have taken.
+    InputsFound {
+        taken: HashSet<ItemId>,
+    },
+    InputsNotFound {
+        message: String,
     },
     /// The state was read from disk: finish what was left unfinished, then go on.
     Recover {
@@ -92,9 +104,13 @@ pub(crate) enum Effect {
         refusal: Refusal,
     },
     Live(Live),
+    /// Open what the turn works with; with `load`, read what requests are made from as well.
     Prepare {
         turn: TurnId,
+        load: bool,
     },
+    /// Read which inputs the turns in the log have taken.
+    FindInputs,
     AskModel {
         turn: TurnId,
         request: u64,
@@ -118,7 +134,11 @@ pub(crate) enum Effect {
 #[derive(Clone, Debug)]
 pub(crate) struct SessionSetup {
     pub(crate) state: SessionState,
-    pub(crate) history: Vec<Item>,
+    /// The newest items, oldest first: at least those of the turns that were left open.
+    pub(crate) items: Vec<Item>,
+    /// Whether these are all that a request is made from.
+    pub(crate) has_context: bool,
+    pub(crate) inputs: Inputs,
     pub(crate) limits: Limits,
 }
 
@@ -128,8 +148,11 @@ pub(crate) struct SessionMachine {
     pub(super) scribe: Scribe,
     pub(super) state: SessionState,
     pub(super) queue: Queue,
+    pub(super) inputs: Inputs,
     pub(super) limits: Limits,
     turn: Option<ActiveTurn>,
+    /// Inputs that wait until the log has told whether they were taken before.
+    looked_up: Vec<(ReplyId, Input)>,
     interrupts: Vec<ReplyId>,
     stopped: bool,
     /// Set when a commit has failed: nothing is decided until the state has been read anew.
@@ -146,16 +169,20 @@ impl SessionMachine {
     pub(crate) fn new(setup: SessionSetup) -> Self {
         let SessionSetup {
             mut state,
-            history,
+            items,
+            has_context,
+            inputs,
             limits,
         } = setup;
         let queue = Queue::new(std::mem::take(&mut state.queue), state.held);
         Self {
-            scribe: Scribe::new(state.id, history),
+            scribe: Scribe::new(state.id, items, state.last_pos, has_context),
             state,
             queue,
+            inputs,
             limits,
             turn: None,
+            looked_up: Vec::new(),
             interrupts: Vec::new(),
             stopped: false,
             broken: false,
@@ -176,7 +203,7 @@ impl SessionMachine {
         self.turn.as_ref()?.state.output_schema.as_ref()
     }
 
-    /// All items, by `pos`.
+    /// The items that are known, by `pos`; while a turn asks the model, all that its requests are made from.
     pub(crate) fn history(&self) -> &[Item] {
         self.scribe.history()
     }
@@ -222,7 +249,7 @@ impl SessionMachine {
             active.map(|active| &active.agent)
         };
         match effect {
-            Effect::Prepare { turn } => agent(*turn).is_some(),
+            Effect::Prepare { turn, .. } => agent(*turn).is_some(),
             Effect::AskModel { turn, request } => {
                 agent(*turn).is_some_and(|agent| agent.is_asking(*request))
             }
@@ -247,9 +274,13 @@ impl SessionMachine {
                 toolbox,
                 account,
                 instructions,
+                context,
             } => {
                 if let Some(active) = self.turn.as_mut().filter(|active| active.state.id == turn) {
                     active.state.executors = executors;
+                    if let Some(context) = context {
+                        self.scribe.load(context);
+                    }
                     self.instruct(tick, turn, instructions);
                     self.agent(tick, AgentEvent::Prepared { toolbox, account });
                 }
@@ -265,6 +296,8 @@ impl SessionMachine {
                     self.agent(tick, AgentEvent::Alarm(alarm));
                 }
             }
+            Event::InputsFound { taken } => self.inputs_found(tick, taken),
+            Event::InputsNotFound { message } => self.inputs_not_found(&message),
             Event::Recover { turns, failure } => self.recover(tick, turns, failure),
         }
     }
@@ -276,12 +309,27 @@ impl SessionMachine {
             self.scribe.journal.now(Effect::Refuse { reply, refusal });
             return;
         }
-        if self.queue.contains(item_id) || self.scribe.has_input(item_id) {
-            self.scribe.journal.then(Effect::Sent {
-                reply,
-                duplicate: true,
-            });
-            return;
+        let known = if self.queue.contains(item_id) {
+            Known::Taken
+        } else {
+            self.inputs.look_up(item_id)
+        };
+        match known {
+            Known::Taken => {
+                self.scribe.journal.then(Effect::Sent {
+                    reply,
+                    duplicate: true,
+                });
+                return;
+            }
+            Known::Unknown => {
+                if self.looked_up.is_empty() {
+                    self.scribe.journal.now(Effect::FindInputs);
+                }
+                self.looked_up.push((reply, input));
+                return;
+            }
+            Known::New => {}
         }
         let refusal = match mode {
             SendMode::IdleOnly if self.turn.is_some() => Some(Refusal::Busy),
@@ -294,12 +342,29 @@ impl SessionMachine {
         }
         let steer = mode == SendMode::Steer && self.turn.is_some();
         self.queue.held = false;
+        self.inputs.accept(item_id);
         self.queue.push(input, steer, tick.now);
         self.save(tick);
         self.scribe.journal.then(Effect::Sent {
             reply,
             duplicate: false,
         });
+    }
+
+    /// Goes on with the inputs that have waited for this, in their order.
+    fn inputs_found(&mut self, tick: &Tick<'_>, taken: HashSet<ItemId>) {
+        let waiting = self.queue.inputs().iter().map(|input| input.item_id);
+        self.inputs.complete(taken, waiting);
+        for (reply, input) in std::mem::take(&mut self.looked_up) {
+            self.send(tick, reply, input);
+        }
+    }
+
+    fn inputs_not_found(&mut self, message: &str) {
+        for (reply, _) in std::mem::take(&mut self.looked_up) {
+            let refusal = Refusal::NotRead(message.to_owned());
+            self.scribe.journal.now(Effect::Refuse { reply, refusal });
+        }
     }
 
     fn interrupt(&mut self, tick: &mut Tick<'_>, reply: Option<ReplyId>, cause: InterruptionCause) {
@@ -346,6 +411,7 @@ impl SessionMachine {
         let id = TurnId::from_uuid(tick.id());
         let message = UserMessage::new(input.content, false);
         self.scribe.user_message(tick, input.item_id, id, &message);
+        self.inputs.take(input.item_id);
         let state = TurnState {
             id,
             session_id: self.state.id,
@@ -366,7 +432,8 @@ impl SessionMachine {
         let agent = Agent::new(id, self.state.model.clone(), self.limits);
         self.turn = Some(ActiveTurn { state, agent });
         self.save(tick);
-        self.scribe.journal.then(Effect::Prepare { turn: id });
+        let load = !self.scribe.has_context();
+        self.scribe.journal.then(Effect::Prepare { turn: id, load });
     }
 
     /// Writes down the instructions that are new or have changed since they were written last.
@@ -391,6 +458,7 @@ impl SessionMachine {
         };
         for input in steers {
             active.state.inputs.push(input.item_id);
+            self.inputs.take(input.item_id);
             let message = UserMessage::new(input.content, true);
             self.scribe
                 .user_message(tick, input.item_id, active.state.id, &message);
@@ -435,6 +503,8 @@ impl SessionMachine {
     /// Puts the session's state into the next commit.
     pub(super) fn save(&mut self, tick: &Tick<'_>) {
         self.state.updated_at = self.state.updated_at.max(tick.now);
+        self.state.last_pos = self.scribe.last_pos();
+        self.state.newest_input = self.inputs.newest();
         self.state.held = self.queue.held && !self.queue.inputs().is_empty();
         let mut state = self.state.clone();
         state.queue = self.queue.inputs().to_vec();
@@ -451,6 +521,8 @@ impl SessionMachine {
         }
         let refusal = Refusal::NotWritten(message.clone());
         let mut replies: Vec<ReplyId> = self.interrupts.drain(..).collect();
+        let looked_up = std::mem::take(&mut self.looked_up);
+        replies.extend(looked_up.into_iter().map(|(reply, _)| reply));
         for effect in self.scribe.journal.failed(n) {
             if let Effect::Sent { reply, .. } | Effect::Interrupted { reply, .. } = effect {
                 replies.push(reply);

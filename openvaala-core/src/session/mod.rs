@@ -1,8 +1,11 @@
 //! A session: one agent's line of work, one turn at a time, and the inputs that wait for it.
 
+mod context;
 mod handle;
+mod inputs;
 mod keep;
 mod machine;
+mod opening;
 mod prepare;
 mod queue;
 mod recover;
@@ -13,5 +16,7 @@ mod spool;
 mod tools;
 
 pub(crate) use self::handle::SessionHandle;
+pub(crate) use self::inputs::Inputs;
 pub(crate) use self::machine::{Effect, SessionSetup};
+pub(crate) use self::opening::open_session;
 pub(crate) use self::run::{SessionReport, SessionStart, Surroundings, session, with_causes};

@@ -6,7 +6,7 @@ use openvaala_protocol::content::Content;
 use openvaala_protocol::conversation::{TurnFailure, TurnFailureKind, TurnStatus};
 use openvaala_protocol::id::{ItemId, TurnId};
 use openvaala_protocol::item::{
-    Interruption, InterruptionCause, ItemKind, ToolCall, ToolResult, ToolResultStatus,
+    Interruption, InterruptionCause, Item, ItemKind, ToolCall, ToolResult, ToolResultStatus,
 };
 use openvaala_protocol::usage::Usage;
 
@@ -34,8 +34,8 @@ impl SessionMachine {
             changed = true;
             self.end_left_turn(tick, turn, failure.clone());
         }
-        let scribe = &self.scribe;
-        changed |= self.queue.drop_taken(|id| scribe.has_input(id));
+        let inputs = &self.inputs;
+        changed |= self.queue.drop_taken(|id| inputs.contains(id));
         if self.state.active_turn.take().is_some() || changed {
             self.queue.turn_ended();
             self.queue.held = failure.is_some();
@@ -47,6 +47,13 @@ impl SessionMachine {
     }
 
     fn end_left_turn(&mut self, tick: &mut Tick<'_>, mut turn: TurnState, failure: Option<String>) {
+        // An input is written before the state that names it.
+        for input in self.inputs_of(turn.id) {
+            if !turn.inputs.contains(&input) {
+                turn.inputs.push(input);
+            }
+            self.inputs.take(input);
+        }
         for (item, call_id) in self.open_calls(turn.id) {
             let why = "the runtime ended while this ran: what it did is not known";
             let status = ToolResultStatus::Unknown;
@@ -67,6 +74,15 @@ impl SessionMachine {
         }
         self.state.usage = self.state.usage.plus(turn.usage);
         self.scribe.journal.state(State::Turn(turn));
+    }
+
+    /// What was said to a turn.
+    fn inputs_of(&self, turn: TurnId) -> Vec<ItemId> {
+        let is_input = |item: &&Item| {
+            item.head().turn == Some(turn) && item.head().kind == ItemKind::UserMessage
+        };
+        let inputs = self.history().iter().filter(is_input);
+        inputs.map(|item| item.head().id).collect()
     }
 
     /// Calls of a turn that have no result.

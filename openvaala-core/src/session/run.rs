@@ -1,35 +1,37 @@
 //! The shell around the session machine: performs its effects and brings back what came of them.
 
-use std::collections::HashMap;
+mod model;
+mod perform;
+
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 use std::time::Duration;
 
-use futures::StreamExt;
-use futures::stream::BoxStream;
 use openvaala_executor::commands::{Commands, CommandsOptions, commands};
 use openvaala_executor::tool::{Cancel, CancelHandle};
 use openvaala_protocol::conversation::Session;
-use openvaala_protocol::event::{Entry, Live};
+use openvaala_protocol::event::Entry;
 use openvaala_protocol::id::{BlobId, ItemId, SessionId, TurnId};
-use openvaala_protocol::item::{Instructions, InterruptionCause, Item, ItemKind, ToolResultStatus};
+use openvaala_protocol::item::{Instructions, InterruptionCause};
 use openvaala_storage::{Error, Fingerprint};
 use tokio::sync::{mpsc, oneshot, watch};
 use tokio::task::JoinSet;
 use tokio_util::task::TaskTracker;
 
+use self::model::{Asked, next_model_event};
+use super::context::LoadedContext;
 use super::handle::{Command, Reply, SessionHandle};
-use super::machine::{Effect, Event, Refusal, ReplyId, SessionMachine, SessionSetup};
-use super::prepare::{Prepared, prepare};
-use super::tools::{run_tool, store_image};
-use crate::agent::{AgentEvent, Alarm, Failure, RunningCall, Tick, ToolOutcome};
+use super::machine::{Event, ReplyId, SessionMachine, SessionSetup};
+use super::opening::open_session;
+use super::prepare::Prepared;
+use super::tools::store_image;
+use crate::agent::{AgentEvent, Alarm, Tick, ToolOutcome};
 use crate::conversation::{FeedSender, Input, Sent, Upward};
 use crate::dao::mutation::{Writer, Written};
-use crate::dao::query;
 use crate::dao::record::TurnState;
+use crate::dao::tail;
 use crate::environment::IdSource;
 use crate::error::RuntimeError;
-use crate::journal::Commit;
-use crate::model::{ModelError, ModelErrorKind, ModelEvent, ModelRequest};
 use crate::runtime::Definitions;
 
 /// Requests that may wait for one session.
@@ -83,7 +85,6 @@ pub(crate) struct SessionStart {
     pub(crate) setup: SessionSetup,
     /// The turns as the log has them; those still running are ended.
     pub(crate) turns: Vec<TurnState>,
-    pub(crate) images: HashMap<BlobId, String>,
 }
 
 /// Makes a session's handle and the loop behind it; the loop ends when it is stopped or nobody holds the handle.
@@ -120,8 +121,9 @@ pub(crate) fn session(
         model: None,
         prepared: None,
         cancel: None,
-        images: start.images,
+        images: HashMap::new(),
         new_images,
+        life: 0,
         broken: None,
         stopping: Vec::new(),
         settling: Vec::new(),
@@ -141,12 +143,15 @@ struct SessionLoop {
     /// Tool calls of the running turn.
     tools: JoinSet<(ItemId, ToolOutcome)>,
     writing: bool,
-    model: Option<(u64, BoxStream<'static, Result<ModelEvent, ModelError>>)>,
+    model: Asked,
     /// What the running turn works with.
     prepared: Option<Arc<Prepared>>,
     cancel: Option<(CancelHandle, Cancel)>,
+    /// The large images of what requests are made from, in base64.
     images: HashMap<BlobId, String>,
     new_images: mpsc::UnboundedReceiver<(BlobId, String)>,
+    /// How often the machine was begun anew.
+    life: u64,
     /// Set while the log could not be written: why.
     broken: Option<String>,
     stopping: Vec<oneshot::Sender<()>>,
@@ -161,7 +166,11 @@ enum Done {
     },
     Prepared {
         turn: TurnId,
-        result: Result<(Prepared, Vec<Instructions>), RuntimeError>,
+        result: Result<Box<Findings>, RuntimeError>,
+    },
+    InputsFound {
+        life: u64,
+        result: Result<HashSet<ItemId>, Error>,
     },
     Intake {
         reply: ReplyId,
@@ -172,6 +181,13 @@ enum Done {
         alarm: Alarm,
     },
     Reaped,
+}
+
+/// What a turn works with, and what is to be written down of it.
+struct Findings {
+    prepared: Prepared,
+    instructions: Vec<Instructions>,
+    context: Option<LoadedContext>,
 }
 
 impl SessionLoop {
@@ -225,6 +241,17 @@ impl SessionLoop {
         !self.stopping.is_empty() && (idle || self.broken.is_some())
     }
 
+    /// Whether nothing runs, waits, or is on its way to the log.
+    fn is_idle(&self) -> bool {
+        self.machine.running_turn().is_none()
+            && self.machine.is_queue_empty()
+            && self.sends.is_empty()
+            && self.interrupts.is_empty()
+            && self.tools.is_empty()
+            && !self.writing
+            && self.deps.commands.running() == 0
+    }
+
     async fn command(&mut self, command: Command) {
         self.last_reply += 1;
         let reply_id = self.last_reply;
@@ -245,6 +272,9 @@ impl SessionLoop {
                     cause,
                 })
                 .await;
+            }
+            Command::IsIdle { reply } => {
+                let _ = reply.send(self.is_idle());
             }
             Command::Settle { done } => self.settling.push(done),
             Command::Stop { done } => {
@@ -293,25 +323,18 @@ impl SessionLoop {
     /// Begins anew with what the log has, after a commit had failed.
     async fn reload(&mut self, failure: String) -> Result<(), Error> {
         self.tools.abort_all();
-        let (log, id) = (
-            &self.deps.around.writer.log,
-            self.deps.around.writer.conversation,
-        );
-        let states = query::states(log, id).await?.unwrap_or_default();
-        let (history, _) = query::history(log, id, self.deps.around.session).await?;
+        let around = &self.deps.around;
+        let (log, id) = (&around.writer.log, around.writer.conversation);
+        let latest = tail::states(log, id).await?.unwrap_or_default();
+        let limits = around.definitions.borrow().limits();
+        let opened = open_session(log, id, &latest, around.session, limits).await?;
         // Without a state in the log there was nothing acknowledged: the one in memory will do.
-        let Some(state) = states.sessions.get(&self.deps.around.session).cloned() else {
+        let Some((SessionStart { setup, turns }, _)) = opened else {
             return Ok(());
         };
-        let limits = self.deps.around.definitions.borrow().limits();
-        self.machine = SessionMachine::new(SessionSetup {
-            state,
-            history,
-            limits,
-        });
-        self.broken = None;
-        let of_session = |turn: &TurnState| turn.session_id == self.deps.around.session;
-        let turns = states.turns.into_values().filter(of_session).collect();
+        self.machine = SessionMachine::new(setup);
+        (self.broken, self.images) = (None, HashMap::new());
+        self.life += 1;
         self.event(Event::Recover {
             turns,
             failure: Some(failure),
@@ -344,8 +367,17 @@ impl SessionLoop {
             }
             Done::Prepared {
                 turn,
-                result: Ok((prepared, instructions)),
+                result: Ok(findings),
             } => {
+                let Findings {
+                    prepared,
+                    instructions,
+                    context,
+                } = *findings;
+                let context = context.map(|context| {
+                    self.images.extend(context.images);
+                    context.items
+                });
                 let prepared = Arc::new(prepared);
                 let event = Event::Prepared {
                     turn,
@@ -353,6 +385,7 @@ impl SessionLoop {
                     toolbox: Arc::clone(&prepared.toolbox),
                     account: prepared.account.clone(),
                     instructions,
+                    context,
                 };
                 self.prepared = Some(prepared);
                 self.event(event).await;
@@ -372,37 +405,19 @@ impl SessionLoop {
                 reply,
                 input: Err(error),
             } => self.refuse(reply, error.into()),
+            Done::InputsFound { life, .. } if life != self.life => {}
+            Done::InputsFound { result, .. } => {
+                let event = match result {
+                    Ok(taken) => Event::InputsFound { taken },
+                    Err(error) => Event::InputsNotFound {
+                        message: with_causes(&error),
+                    },
+                };
+                self.event(event).await;
+            }
             Done::Alarm { turn, alarm } => self.event(Event::Alarm { turn, alarm }).await,
             Done::Reaped => {}
         }
-    }
-
-    async fn model_event(&mut self, request: u64, event: Option<Result<ModelEvent, ModelError>>) {
-        let event = match event {
-            Some(Ok(event)) => {
-                if matches!(event, ModelEvent::Finished { .. }) {
-                    self.model = None;
-                }
-                AgentEvent::Model { request, event }
-            }
-            Some(Err(error)) => {
-                self.model = None;
-                let failure = Failure {
-                    kind: error.kind,
-                    message: with_causes(&error),
-                    status: error.status,
-                    retry_after: error.retry_after,
-                };
-                AgentEvent::ModelFailed { request, failure }
-            }
-            None => {
-                self.model = None;
-                let message = "the model's answer was cut off before it was complete".to_owned();
-                let failure = Failure::new(ModelErrorKind::Connection, message);
-                AgentEvent::ModelFailed { request, failure }
-            }
-        };
-        self.event(Event::Agent(event)).await;
     }
 
     async fn event(&mut self, event: Event) {
@@ -418,172 +433,6 @@ impl SessionLoop {
         for effect in self.machine.on_event(tick, event) {
             self.perform(effect).await;
         }
-    }
-
-    async fn perform(&mut self, effect: Effect) {
-        match effect {
-            Effect::Commit(commit) => self.commit(commit),
-            Effect::Sent { reply, duplicate } => {
-                let session_id = self.deps.around.session;
-                if let Some(reply) = self.sends.remove(&reply) {
-                    let _ = reply.send(Ok(Sent {
-                        session_id,
-                        duplicate,
-                    }));
-                }
-            }
-            Effect::Interrupted { reply, turn } => {
-                if let Some(reply) = self.interrupts.remove(&reply) {
-                    let _ = reply.send(Ok(turn));
-                }
-            }
-            Effect::Refuse { reply, refusal } => {
-                let error = match refusal {
-                    Refusal::Busy => RuntimeError::SessionBusy {
-                        session: self.deps.around.session,
-                    },
-                    Refusal::QueueFull => RuntimeError::Overloaded,
-                    Refusal::NotWritten(message) => RuntimeError::NotWritten { message },
-                };
-                self.refuse(reply, error);
-            }
-            Effect::Live(live) => self.deps.around.feed.live(live).await,
-            Effect::Prepare { turn } => self.prepare(turn),
-            Effect::AskModel { request, .. } => self.ask_model(request),
-            Effect::DropModel => self.model = None,
-            Effect::StartTool(call) => self.start_tool(call),
-            Effect::StopTools => {
-                if let Some((handle, _)) = &self.cancel {
-                    handle.cancel();
-                }
-            }
-            Effect::AbandonTools => self.abandon_tools(),
-            Effect::Alarm { after, turn, alarm } => {
-                self.work.spawn(async move {
-                    tokio::time::sleep(after).await;
-                    Done::Alarm { turn, alarm }
-                });
-            }
-            Effect::Reload { message } => {
-                let session_id = self.deps.around.session;
-                self.broken = Some(message.clone());
-                self.deps
-                    .around
-                    .feed
-                    .live(Live::Degraded {
-                        session_id,
-                        message,
-                    })
-                    .await;
-            }
-        }
-    }
-
-    fn refuse(&mut self, reply: ReplyId, error: RuntimeError) {
-        if let Some(reply) = self.sends.remove(&reply) {
-            let _ = reply.send(Err(error));
-        } else if let Some(reply) = self.interrupts.remove(&reply) {
-            let _ = reply.send(Err(error));
-        }
-    }
-
-    fn commit(&mut self, commit: Commit) {
-        self.writing = true;
-        let deps = Arc::clone(&self.deps);
-        // What a person said must not stay in memory only.
-        let is_message = |item: &Item| item.head().kind == ItemKind::UserMessage;
-        let queued = !self.machine.is_queue_empty();
-        let promote = queued || commit.batch.items.iter().any(is_message);
-        self.work.spawn(async move {
-            let result = deps
-                .around
-                .writer
-                .write(deps.around.session, commit.batch, promote)
-                .await;
-            Done::Written {
-                n: commit.n,
-                result,
-            }
-        });
-    }
-
-    fn prepare(&mut self, turn: TurnId) {
-        let (handle, cancel) = Cancel::new();
-        self.cancel = Some((handle, cancel));
-        let deps = Arc::clone(&self.deps);
-        let provider = self.machine.model().provider.clone();
-        let agent = self.machine.agent_name().map(str::to_owned);
-        let definitions = Arc::clone(&self.deps.around.definitions.borrow());
-        self.machine.set_limits(definitions.limits());
-        self.work.spawn(async move {
-            let result = prepare(&deps, definitions, &provider, agent.as_deref()).await;
-            Done::Prepared { turn, result }
-        });
-    }
-
-    fn ask_model(&mut self, request: u64) {
-        let Some(prepared) = self.prepared.clone() else {
-            return;
-        };
-        let model = self.machine.model().clone();
-        let messages = self
-            .machine
-            .messages(prepared.account.as_deref(), &self.images);
-        let question = ModelRequest {
-            model: model.model.clone(),
-            effort: model.effort.clone(),
-            instructions: prepared.prompt.clone(),
-            messages,
-            tools: prepared.toolbox.specs(),
-            output_schema: self.machine.output_schema().cloned(),
-        };
-        let answer = async move {
-            let provider = prepared
-                .definitions
-                .provider(&model.provider)
-                .map_err(|error| ModelError::new(ModelErrorKind::NotFound, error.to_string()))?;
-            provider.stream(question).await
-        };
-        let stream = futures::stream::once(answer).flat_map(|answer| match answer {
-            Ok(stream) => stream,
-            Err(error) => futures::stream::once(async { Err(error) }).boxed(),
-        });
-        self.model = Some((request, stream.boxed()));
-    }
-
-    fn start_tool(&mut self, call: RunningCall) {
-        let (Some(prepared), Some((_, cancel))) = (&self.prepared, &self.cancel) else {
-            return;
-        };
-        let (deps, cancel, result) = (Arc::clone(&self.deps), cancel.clone(), call.result);
-        match prepared.toolbox.route(&call.tool, &call.arguments) {
-            Ok(routed) => {
-                self.tools
-                    .spawn(async move { (result, run_tool(deps, call, routed, cancel).await) });
-            }
-            // The machine has routed it before, so this cannot be; but if it is, the model is told.
-            Err(error) => {
-                let why = error.to_string();
-                let status = ToolResultStatus::Failed;
-                self.tools
-                    .spawn(async move { (result, ToolOutcome::said(status, why)) });
-            }
-        }
-    }
-
-    /// Goes on without the tools that did not stop; they are dropped, and with them what they started.
-    fn abandon_tools(&mut self) {
-        let mut tools = std::mem::take(&mut self.tools);
-        if tools.is_empty() {
-            return;
-        }
-        self.work.spawn(async move {
-            let all = async { while tools.join_next().await.is_some() {} };
-            if tokio::time::timeout(REAP, all).await.is_err() {
-                tools.shutdown().await;
-            }
-            Done::Reaped
-        });
     }
 }
 
@@ -601,15 +450,6 @@ async fn tell(deps: &SessionDeps, written: Written) {
         };
         // The conversation ends after its sessions.
         let _ = deps.around.up.send(Upward::Report(Box::new(report)));
-    }
-}
-
-async fn next_model_event(
-    model: &mut Option<(u64, BoxStream<'static, Result<ModelEvent, ModelError>>)>,
-) -> (u64, Option<Result<ModelEvent, ModelError>>) {
-    match model {
-        Some((request, stream)) => (*request, stream.next().await),
-        None => std::future::pending().await,
     }
 }
 

@@ -3,7 +3,7 @@
 //! A run is driven by a list of numbers, each choosing one of the things that can happen next. The "disk" takes
 //! a commit at the moment that the schedule says so, or half of it before a crash.
 
-use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, HashSet, VecDeque};
 use std::sync::Arc;
 
 use async_trait::async_trait;
@@ -19,15 +19,18 @@ use openvaala_protocol::item::{
 use openvaala_protocol::rpc::params::session::SendMode;
 use openvaala_protocol::time::Timestamp;
 use openvaala_protocol::usage::Usage;
+use openvaala_storage::{Entry, EntryData};
 use proptest::prelude::*;
-use uuid::Uuid;
+use uuid::{Builder, Uuid};
 
+use super::inputs::Inputs;
 use super::machine::{Effect, Event, ReplyId, SessionMachine, SessionSetup};
 use crate::agent::{
     AgentEvent, Alarm, Failure, Limits, RetryPolicy, RunningCall, Tick, ToolOutcome,
 };
 use crate::conversation::Input;
-use crate::dao::record::{SessionState, State, TurnState};
+use crate::dao::record::{ConversationState, SessionState, State, TurnState};
+use crate::dao::tail::{LatestStates, RecentItems, latest_of};
 use crate::journal::Commit;
 use crate::model::{ModelErrorKind, ModelEvent, PartKind, StopReason};
 
@@ -35,6 +38,7 @@ use crate::model::{ModelErrorKind, ModelEvent, PartKind, StopReason};
 #[derive(Clone, Debug, Default)]
 struct Disk {
     items: Vec<Item>,
+    metadata: Vec<State>,
     session: Option<SessionState>,
     turns: BTreeMap<TurnId, TurnState>,
 }
@@ -44,8 +48,9 @@ impl Disk {
         self.items.extend(commit.batch.items.iter().cloned());
     }
 
-    fn take_states(&mut self, commit: &Commit) {
-        for state in &commit.batch.states {
+    fn take_states(&mut self, commit: &Commit, count: usize) {
+        for state in commit.batch.states.iter().take(count) {
+            self.metadata.push(state.clone());
             match state {
                 State::Session(state) => self.session = Some(state.clone()),
                 State::Turn(turn) => {
@@ -54,6 +59,25 @@ impl Disk {
                 State::Conversation(_) => {}
             }
         }
+    }
+
+    /// What an opening finds out from the end of the metadata.
+    fn latest(&self, session: SessionId) -> LatestStates {
+        let entries: Vec<Entry> = (1..)
+            .zip(&self.metadata)
+            .map(|(seq, state)| Entry {
+                seq,
+                time: 0,
+                data: EntryData::Json(state.to_raw().unwrap()),
+            })
+            .collect();
+        let with_items = (!self.items.is_empty()).then_some(session);
+        latest_of(&entries, with_items.into_iter().collect()).0
+    }
+
+    fn taken(&self) -> HashSet<ItemId> {
+        let turns = self.turns.values();
+        turns.flat_map(|turn| turn.inputs.iter().copied()).collect()
     }
 
     /// Where an input is: as an item, or waiting. It must be in one place only.
@@ -91,12 +115,15 @@ struct Simulation {
     ids: u128,
     now: i64,
     commits: VecDeque<Commit>,
-    preparing: Option<TurnId>,
+    preparing: Option<(TurnId, bool)>,
     asking: Option<u64>,
     parts: u32,
     tools: Vec<RunningCall>,
     alarm: Option<(TurnId, Alarm)>,
     replies: BTreeMap<ReplyId, ItemId>,
+    /// The inputs that are sent for the second time.
+    again: BTreeSet<ReplyId>,
+    finding: bool,
     last_reply: ReplyId,
     acked: BTreeSet<ItemId>,
     started: BTreeSet<ItemId>,
@@ -119,6 +146,8 @@ impl Simulation {
             active_turn: None,
             queue: Vec::new(),
             held: false,
+            last_pos: 0,
+            newest_input: None,
             usage: Usage::default(),
             created_at: now,
             updated_at: now,
@@ -127,8 +156,12 @@ impl Simulation {
         let spec = ToolSpec::new("tool".into(), "does nothing".into(), parameters.unwrap());
         let toolbox = Toolbox::new(vec![Offer::runtime(Arc::new(NoTool(spec)))]).unwrap();
         Self {
-            machine: machine(setup.clone(), Vec::new()),
+            machine: SessionMachine::new(whole(setup.clone(), &[])),
             disk: Disk {
+                metadata: vec![
+                    State::Conversation(conversation(&setup)),
+                    State::Session(setup.clone()),
+                ],
                 session: Some(setup.clone()),
                 ..Disk::default()
             },
@@ -143,6 +176,8 @@ impl Simulation {
             tools: Vec::new(),
             alarm: None,
             replies: BTreeMap::new(),
+            again: BTreeSet::new(),
+            finding: false,
             last_reply: 0,
             acked: BTreeSet::new(),
             started: BTreeSet::new(),
@@ -172,7 +207,12 @@ impl Simulation {
                 assert!(self.commits.is_empty(), "one commit is in flight at a time");
                 self.commits.push_back(commit);
             }
-            Effect::Sent { reply, .. } => {
+            Effect::Sent { reply, duplicate } => {
+                assert_eq!(
+                    duplicate,
+                    self.again.remove(&reply),
+                    "an input is taken once"
+                );
                 let input = self
                     .replies
                     .remove(&reply)
@@ -188,16 +228,21 @@ impl Simulation {
                 self.replies.remove(&reply);
             }
             Effect::Live(_) => {}
-            Effect::Prepare { turn } => self.preparing = Some(turn),
+            Effect::Prepare { turn, load } => self.preparing = Some((turn, load)),
+            Effect::FindInputs => {
+                assert!(!self.finding, "one look into the log is enough");
+                self.finding = true;
+            }
             Effect::AskModel { request, .. } => {
                 assert_eq!(self.asking, None, "one model request at a time");
                 assert_eq!(open_calls(self.machine.history()), Vec::<String>::new());
-                let written = self
-                    .machine
-                    .history()
-                    .iter()
-                    .all(|item| self.disk.items.contains(item));
-                assert!(written, "a request rests on what is written only");
+                let mut written = self.disk.items.clone();
+                written.sort_by_key(|item| item.head().pos);
+                assert_eq!(
+                    self.machine.history(),
+                    written,
+                    "a request rests on what is written, and on all of it"
+                );
                 (self.asking, self.parts) = (Some(request), 0);
             }
             Effect::DropModel => self.asking = None,
@@ -220,23 +265,36 @@ impl Simulation {
         }
     }
 
-    fn send(&mut self, mode: SendMode) {
+    fn send(&mut self, mode: SendMode, detail: u8) {
         if let Some(failure) = self.needs_reload.take() {
             self.restart(Some(failure));
         }
         self.last_reply += 1;
         self.ids += 1;
-        let item_id = ItemId::from_uuid(Uuid::from_u128(self.ids));
+        let item_id = self.input_id(detail);
         self.replies.insert(self.last_reply, item_id);
         let reply = self.last_reply;
         let input = Input::new(item_id, vec![Content::text("hello")]).with_mode(mode);
         self.event(Event::Send { reply, input });
     }
 
-    fn send_again(&mut self) {
+    /// An id as clients make them: with the time of a clock of their own, or with none.
+    fn input_id(&self, detail: u8) -> ItemId {
+        let id = Uuid::from_u128(self.ids);
+        if detail.is_multiple_of(5) {
+            return ItemId::from_uuid(id);
+        }
+        let millis = self.now.unsigned_abs() + u64::from(detail);
+        let mut random = [0; 10];
+        random.copy_from_slice(&id.as_bytes()[6..]);
+        ItemId::from_uuid(Builder::from_unix_timestamp_millis(millis, &random).into_uuid())
+    }
+
+    fn send_again(&mut self, detail: u8) {
         let Some(item_id) = self
             .acked
-            .first()
+            .iter()
+            .nth(usize::from(detail) % self.acked.len().max(1))
             .copied()
             .filter(|_| self.needs_reload.is_none())
         else {
@@ -244,6 +302,7 @@ impl Simulation {
         };
         self.last_reply += 1;
         self.replies.insert(self.last_reply, item_id);
+        self.again.insert(self.last_reply);
         let reply = self.last_reply;
         let input = Input::new(item_id, vec![Content::text("hello")]);
         self.event(Event::Send { reply, input });
@@ -254,7 +313,7 @@ impl Simulation {
             return;
         };
         self.disk.take_items(&commit);
-        self.disk.take_states(&commit);
+        self.disk.take_states(&commit, usize::MAX);
         self.event(Event::Committed { n: commit.n });
     }
 
@@ -269,10 +328,11 @@ impl Simulation {
         });
     }
 
-    /// The process dies; with `half` the items of the running commit are on disk and its states are not.
-    fn crash(&mut self, half: bool) {
+    /// The process dies; with `half` the items of the running commit are on disk, and so many of its states.
+    fn crash(&mut self, half: bool, states: usize) {
         if let Some(commit) = self.commits.pop_front().filter(|_| half) {
             self.disk.take_items(&commit);
+            self.disk.take_states(&commit, states);
         }
         self.restart(None);
     }
@@ -282,14 +342,24 @@ impl Simulation {
         (self.preparing, self.asking, self.alarm) = (None, None, None);
         self.tools.clear();
         self.replies.clear();
+        self.again.clear();
+        self.finding = false;
         self.needs_reload = None;
         let state = self
             .disk
             .session
             .clone()
             .unwrap_or_else(|| self.setup.clone());
-        self.machine = machine(state, self.disk.items.clone());
-        let turns = self.disk.turns.values().cloned().collect();
+        let all = whole(state.clone(), &self.disk.items);
+        let turns: Vec<TurnState> = self.disk.turns.values().cloned().collect();
+        let expected = self.recovered(all, turns, failure.clone());
+        let (by_tail, turns) = self.by_tail();
+        assert_eq!(
+            self.recovered(by_tail.clone(), turns.clone(), failure.clone()),
+            expected,
+            "the end of the log tells all that the whole of it does"
+        );
+        self.machine = SessionMachine::new(by_tail);
         self.event(Event::Recover { turns, failure });
         for input in &self.acked {
             let known = self.disk.places_of(*input);
@@ -297,6 +367,60 @@ impl Simulation {
                 known, 1,
                 "I-1: what was acknowledged is there after a restart, once"
             );
+        }
+    }
+
+    /// What a session does that begins with that.
+    fn recovered(
+        &self,
+        setup: SessionSetup,
+        turns: Vec<TurnState>,
+        failure: Option<String>,
+    ) -> String {
+        let mut ids = self.ids;
+        let tick = Tick {
+            now: Timestamp::from_millis(self.now + 1),
+            ids: &mut || {
+                ids += 1;
+                Uuid::from_u128(ids)
+            },
+        };
+        let recover = Event::Recover { turns, failure };
+        let effects = SessionMachine::new(setup).on_event(tick, recover);
+        format!("{effects:#?}")
+    }
+
+    /// What an opening reads from the end of the log.
+    fn by_tail(&self) -> (SessionSetup, Vec<TurnState>) {
+        let mut latest = self.disk.latest(self.setup.id);
+        let state = latest.states.sessions.remove(&self.setup.id).unwrap();
+        let turns: Vec<TurnState> = latest.states.turns.into_values().collect();
+        let mut recent = RecentItems::new(&state, &turns, false);
+        for (seq, item) in self.disk.items.iter().enumerate().rev() {
+            if !recent.take(seq as u64 + 1, Some(item.clone())) {
+                break;
+            }
+        }
+        let items = recent.finish();
+        let mut taken = latest.inputs.remove(&state.id).unwrap_or_default();
+        let said = items
+            .iter()
+            .filter(|item| item.head().kind == ItemKind::UserMessage);
+        taken.extend(said.map(|item| item.head().id));
+        let setup = SessionSetup {
+            has_context: self.disk.items.is_empty(),
+            inputs: Inputs::latest(taken, state.newest_input),
+            state,
+            items,
+            limits: limits(),
+        };
+        (setup, turns)
+    }
+
+    fn found(&mut self) {
+        if std::mem::take(&mut self.finding) {
+            let taken = self.disk.taken();
+            self.event(Event::InputsFound { taken });
         }
     }
 
@@ -371,7 +495,7 @@ impl Simulation {
     }
 
     fn prepared(&mut self, choice: u8) {
-        let Some(turn) = self.preparing.take() else {
+        let Some((turn, load)) = self.preparing.take() else {
             return;
         };
         if choice.is_multiple_of(8) {
@@ -381,12 +505,14 @@ impl Simulation {
             });
         } else {
             let toolbox = Arc::clone(&self.toolbox);
+            let context = load.then(|| self.disk.items.clone());
             self.event(Event::Prepared {
                 turn,
                 executors: Vec::new(),
                 toolbox,
                 account: None,
                 instructions: Vec::new(),
+                context,
             });
         }
     }
@@ -404,10 +530,10 @@ impl Simulation {
 
     fn step(&mut self, choice: u8, detail: u8) {
         match choice % 16 {
-            0 | 1 => self.send(SendMode::Queue),
-            2 => self.send(SendMode::Steer),
-            3 => self.send(SendMode::IdleOnly),
-            4 => self.send_again(),
+            0 | 1 => self.send(SendMode::Queue, detail),
+            2 => self.send(SendMode::Steer, detail),
+            3 => self.send(SendMode::IdleOnly, detail),
+            4 => self.send_again(detail),
             5 => self.interrupt(),
             6 => {
                 if let Some((turn, alarm)) = self.alarm.take() {
@@ -415,10 +541,13 @@ impl Simulation {
                 }
             }
             7 if detail.is_multiple_of(4) => self.fail_write(),
-            8 if detail.is_multiple_of(4) => self.crash(detail.is_multiple_of(8)),
+            8 if detail.is_multiple_of(4) => {
+                self.crash(detail.is_multiple_of(8), usize::from(detail / 8) % 4);
+            }
             9 => self.prepared(detail),
             10 | 11 => self.model(detail),
             12 => self.tool_ends(detail),
+            13 => self.found(),
             _ => self.write(),
         }
         let running = self
@@ -453,6 +582,8 @@ impl Simulation {
         for _ in 0..20_000 {
             if !self.commits.is_empty() {
                 self.write();
+            } else if self.finding {
+                self.found();
             } else if self.preparing.is_some() {
                 self.prepared(1);
             } else if self.asking.is_some() {
@@ -498,15 +629,40 @@ impl Simulation {
     }
 }
 
-fn machine(state: SessionState, history: Vec<Item>) -> SessionMachine {
-    SessionMachine::new(SessionSetup {
+/// What a session begins with that knows all of its log.
+fn whole(state: SessionState, items: &[Item]) -> SessionSetup {
+    let said = items
+        .iter()
+        .filter(|item| item.head().kind == ItemKind::UserMessage);
+    let taken = said.map(|item| item.head().id).collect();
+    let waiting = state.queue.iter().map(|input| input.item_id);
+    let mut inputs = Inputs::latest(HashSet::new(), state.newest_input);
+    inputs.complete(taken, waiting);
+    SessionSetup {
         state,
-        history,
-        limits: Limits {
-            steps: 20,
-            retry: RetryPolicy::default().with_attempts(3),
-        },
-    })
+        items: items.to_vec(),
+        has_context: true,
+        inputs,
+        limits: limits(),
+    }
+}
+
+fn limits() -> Limits {
+    Limits {
+        steps: 20,
+        retry: RetryPolicy::default().with_attempts(3),
+    }
+}
+
+fn conversation(session: &SessionState) -> ConversationState {
+    ConversationState {
+        id: session.conversation_id,
+        title: None,
+        root_session: session.id,
+        executors: Vec::new(),
+        created_at: session.created_at,
+        updated_at: session.updated_at,
+    }
 }
 
 /// Calls that have no result after them.

@@ -171,6 +171,7 @@ const HARMLESS: &[&str] = &[
     "tools",
     "trash",
     "type",
+    "unload_after_seconds",
 ];
 
 /// Takes off what may be a secret: any value of a key that is not known to have none, and any text without a key.

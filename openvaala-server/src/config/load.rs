@@ -92,6 +92,7 @@ fn config(
         retry: retry(&main.retry),
         idle_exit: main.idle_exit_seconds.map(|seconds| seconds.0),
         keep_trash: main.trash.keep_days.map(|days| days.0),
+        unload_after: main.unload_after_seconds.map(|seconds| seconds.0),
         providers,
         agents: BTreeMap::new(),
         warnings,

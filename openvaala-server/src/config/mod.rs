@@ -116,6 +116,8 @@ pub struct Config {
     pub idle_exit: Option<Duration>,
     /// How long a deleted conversation stays in the trash; `None` means for ever.
     pub keep_trash: Option<Duration>,
+    /// How long a conversation stays in memory that nobody uses; `None` means the runtime's own time.
+    pub unload_after: Option<Duration>,
     /// The providers by name.
     pub providers: BTreeMap<String, ProviderConfig>,
     /// The agents by name.

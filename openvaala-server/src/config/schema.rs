@@ -40,6 +40,8 @@ pub(super) struct MainFile {
     #[serde(default, deserialize_with = "given")]
     pub(super) idle_exit_seconds: Option<Seconds>,
     pub(super) trash: TrashSection,
+    #[serde(default, deserialize_with = "given")]
+    pub(super) unload_after_seconds: Option<Seconds>,
 }
 
 /// `trash` in `openvaala.yaml`.

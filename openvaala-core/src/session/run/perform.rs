@@ -1,0 +1,194 @@
+//! What the session machine wants done.
+
+use std::sync::Arc;
+
+use openvaala_executor::tool::Cancel;
+use openvaala_protocol::event::Live;
+use openvaala_protocol::id::TurnId;
+use openvaala_protocol::item::{Item, ItemKind, ToolResultStatus};
+
+use super::{Done, Findings, REAP, SessionDeps, SessionLoop};
+use crate::agent::{RunningCall, ToolOutcome};
+use crate::conversation::Sent;
+use crate::dao::tail;
+use crate::error::RuntimeError;
+use crate::journal::Commit;
+use crate::runtime::Definitions;
+use crate::session::context::load_context;
+use crate::session::machine::{Effect, Refusal, ReplyId};
+use crate::session::prepare::prepare;
+use crate::session::tools::run_tool;
+
+impl SessionLoop {
+    pub(super) async fn perform(&mut self, effect: Effect) {
+        match effect {
+            Effect::Commit(commit) => self.commit(commit),
+            Effect::Sent { reply, duplicate } => {
+                let session_id = self.deps.around.session;
+                if let Some(reply) = self.sends.remove(&reply) {
+                    let _ = reply.send(Ok(Sent {
+                        session_id,
+                        duplicate,
+                    }));
+                }
+            }
+            Effect::Interrupted { reply, turn } => {
+                if let Some(reply) = self.interrupts.remove(&reply) {
+                    let _ = reply.send(Ok(turn));
+                }
+            }
+            Effect::Refuse { reply, refusal } => {
+                let error = match refusal {
+                    Refusal::Busy => RuntimeError::SessionBusy {
+                        session: self.deps.around.session,
+                    },
+                    Refusal::QueueFull => RuntimeError::Overloaded,
+                    Refusal::NotWritten(message) => RuntimeError::NotWritten { message },
+                    Refusal::NotRead(message) => RuntimeError::Unreadable {
+                        what: format!("the metadata of session {}", self.deps.around.session),
+                        message,
+                    },
+                };
+                self.refuse(reply, error);
+            }
+            Effect::Live(live) => self.deps.around.feed.live(live).await,
+            Effect::Prepare { turn, load } => self.prepare(turn, load),
+            Effect::FindInputs => self.find_inputs(),
+            Effect::AskModel { request, .. } => self.ask_model(request),
+            Effect::DropModel => self.model = None,
+            Effect::StartTool(call) => self.start_tool(call),
+            Effect::StopTools => {
+                if let Some((handle, _)) = &self.cancel {
+                    handle.cancel();
+                }
+            }
+            Effect::AbandonTools => self.abandon_tools(),
+            Effect::Alarm { after, turn, alarm } => {
+                self.work.spawn(async move {
+                    tokio::time::sleep(after).await;
+                    Done::Alarm { turn, alarm }
+                });
+            }
+            Effect::Reload { message } => {
+                let session_id = self.deps.around.session;
+                self.broken = Some(message.clone());
+                self.deps
+                    .around
+                    .feed
+                    .live(Live::Degraded {
+                        session_id,
+                        message,
+                    })
+                    .await;
+            }
+        }
+    }
+
+    pub(super) fn refuse(&mut self, reply: ReplyId, error: RuntimeError) {
+        if let Some(reply) = self.sends.remove(&reply) {
+            let _ = reply.send(Err(error));
+        } else if let Some(reply) = self.interrupts.remove(&reply) {
+            let _ = reply.send(Err(error));
+        }
+    }
+
+    fn commit(&mut self, commit: Commit) {
+        self.writing = true;
+        let deps = Arc::clone(&self.deps);
+        // What a person said must not stay in memory only.
+        let is_message = |item: &Item| item.head().kind == ItemKind::UserMessage;
+        let queued = !self.machine.is_queue_empty();
+        let promote = queued || commit.batch.items.iter().any(is_message);
+        self.work.spawn(async move {
+            let result = deps
+                .around
+                .writer
+                .write(deps.around.session, commit.batch, promote)
+                .await;
+            Done::Written {
+                n: commit.n,
+                result,
+            }
+        });
+    }
+
+    fn find_inputs(&mut self) {
+        let (deps, life) = (Arc::clone(&self.deps), self.life);
+        self.work.spawn(async move {
+            let (log, id) = (&deps.around.writer.log, deps.around.writer.conversation);
+            let result = tail::taken_inputs(log, id, deps.around.session).await;
+            Done::InputsFound { life, result }
+        });
+    }
+
+    fn prepare(&mut self, turn: TurnId, load: bool) {
+        let (handle, cancel) = Cancel::new();
+        self.cancel = Some((handle, cancel));
+        let deps = Arc::clone(&self.deps);
+        let provider = self.machine.model().provider.clone();
+        let agent = self.machine.agent_name().map(str::to_owned);
+        let definitions = Arc::clone(&self.deps.around.definitions.borrow());
+        self.machine.set_limits(definitions.limits());
+        self.work.spawn(async move {
+            let result = find(&deps, definitions, &provider, agent.as_deref(), load).await;
+            let result = result.map(Box::new);
+            Done::Prepared { turn, result }
+        });
+    }
+
+    fn start_tool(&mut self, call: RunningCall) {
+        let (Some(prepared), Some((_, cancel))) = (&self.prepared, &self.cancel) else {
+            return;
+        };
+        let (deps, cancel, result) = (Arc::clone(&self.deps), cancel.clone(), call.result);
+        match prepared.toolbox.route(&call.tool, &call.arguments) {
+            Ok(routed) => {
+                self.tools
+                    .spawn(async move { (result, run_tool(deps, call, routed, cancel).await) });
+            }
+            // The machine has routed it before, so this cannot be; but if it is, the model is told.
+            Err(error) => {
+                let why = error.to_string();
+                let status = ToolResultStatus::Failed;
+                self.tools
+                    .spawn(async move { (result, ToolOutcome::said(status, why)) });
+            }
+        }
+    }
+
+    /// Goes on without the tools that did not stop; they are dropped, and with them what they started.
+    fn abandon_tools(&mut self) {
+        let mut tools = std::mem::take(&mut self.tools);
+        if tools.is_empty() {
+            return;
+        }
+        self.work.spawn(async move {
+            let all = async { while tools.join_next().await.is_some() {} };
+            if tokio::time::timeout(REAP, all).await.is_err() {
+                tools.shutdown().await;
+            }
+            Done::Reaped
+        });
+    }
+}
+
+/// Opens what a turn works with; with `load` it reads what requests are made from as well.
+async fn find(
+    deps: &SessionDeps,
+    definitions: Arc<Definitions>,
+    provider: &str,
+    agent: Option<&str>,
+    load: bool,
+) -> Result<Findings, RuntimeError> {
+    let (prepared, instructions) = prepare(deps, definitions, provider, agent).await?;
+    let context = if load {
+        Some(load_context(&deps.around).await?)
+    } else {
+        None
+    };
+    Ok(Findings {
+        prepared,
+        instructions,
+        context,
+    })
+}
