@@ -10,7 +10,9 @@ mod suite {
     pub(crate) mod agents;
     pub(crate) mod background;
     pub(crate) mod conversations;
+    pub(crate) mod index;
     pub(crate) mod interrupting;
+    pub(crate) mod records;
     pub(crate) mod recovery;
     pub(crate) mod retrying;
     pub(crate) mod script;

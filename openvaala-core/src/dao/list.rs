@@ -78,6 +78,8 @@ pub struct ConversationPage {
     pub conversations: Vec<Conversation>,
     /// Where the next page begins; `None` at the end.
     pub next: Option<String>,
+    /// Whether newer changes may be missing: the index is still being brought in step with the log, or cannot be written.
+    pub stale: bool,
 }
 
 /// Reads a page; rows that do not pass the filter are read on over.
@@ -104,6 +106,7 @@ pub(crate) async fn list(
     Ok(ConversationPage {
         conversations,
         next: cursor,
+        stale: false,
     })
 }
 

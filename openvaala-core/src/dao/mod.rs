@@ -10,6 +10,7 @@ pub(crate) mod mutation;
 pub(crate) mod query;
 pub(crate) mod record;
 pub(crate) mod reindex;
+pub(crate) mod salvage;
 pub(crate) mod staging;
 
 use openvaala_protocol::id::{ConversationId, SessionId};

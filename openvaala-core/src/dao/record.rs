@@ -37,6 +37,9 @@ pub(crate) struct ConversationState {
     pub(crate) executors: Vec<WorkLocation>,
     pub(crate) created_at: Timestamp,
     pub(crate) updated_at: Timestamp,
+    /// What of it could not be read; not on disk.
+    #[serde(skip)]
+    pub(crate) damaged: Option<String>,
 }
 
 /// A session as it lies on disk, its waiting inputs with it.
@@ -162,7 +165,11 @@ pub(crate) enum ReadState {
         kind: String,
         id: String,
     },
-    /// A kind or format that this version does not know.
+    /// A format that is newer than those of this version.
+    Newer {
+        format: u32,
+    },
+    /// A kind that this version does not know.
     Foreign,
 }
 
@@ -182,7 +189,9 @@ impl ReadState {
         }
         let parts: Parts<'_> = serde_json::from_str(data.get())?;
         if parts.format > FORMAT {
-            return Ok(Self::Foreign);
+            return Ok(Self::Newer {
+                format: parts.format,
+            });
         }
         if parts.deleted {
             return Ok(Self::Deleted {
@@ -219,6 +228,7 @@ impl ConversationState {
             executors: self.executors.clone(),
             created_at: self.created_at,
             updated_at: latest.map_or(self.updated_at, |latest| latest.max(self.updated_at)),
+            damaged: self.damaged.clone(),
         }
     }
 }

@@ -53,6 +53,7 @@ pub(super) async fn create(
         executors,
         created_at: now,
         updated_at: now,
+        damaged: None,
     };
     let root = SessionState {
         id: session,
@@ -114,7 +115,8 @@ pub(super) async fn open(
     deps: &ConversationDeps,
     id: ConversationId,
 ) -> Result<ConversationStart, RuntimeError> {
-    let (state, states) = query::existing(&deps.log, id).await?;
+    let model = deps.definitions.borrow().default_model.clone();
+    let (state, states) = query::existing(&deps.log, id, model).await?;
     let fingerprint = deps.log.fingerprint(&metadata_key(id)?).await?;
     let limits = deps.definitions.borrow().limits();
     let mut sessions = Vec::with_capacity(states.sessions.len());

@@ -10,7 +10,7 @@ use std::sync::Arc;
 
 use openvaala_protocol::conversation::{ModelRef, WorkLocation};
 use openvaala_protocol::id::{ConversationId, ExecutorId};
-use openvaala_storage::LogStorage;
+use openvaala_storage::RecordStorage;
 use tokio::sync::{mpsc, oneshot, watch};
 
 pub use self::builder::RuntimeBuilder;
@@ -19,7 +19,6 @@ use self::run::Command;
 use crate::conversation::ConversationHandle;
 use crate::dao::index::Index;
 use crate::dao::list::{ConversationPage, ListConversations, list};
-use crate::dao::reindex::{Extent, reindex};
 use crate::error::RuntimeError;
 
 /// Owns conversations; clones are the same runtime.
@@ -30,8 +29,8 @@ use crate::error::RuntimeError;
 pub struct Runtime {
     commands: mpsc::Sender<Command>,
     definitions: watch::Sender<Arc<Definitions>>,
-    log: Arc<dyn LogStorage>,
     index: Index,
+    caught_up: watch::Receiver<bool>,
 }
 
 /// What a new conversation begins with.
@@ -141,14 +140,36 @@ impl Runtime {
 
     /// Lists conversations, the last used first. Empty ones that are still in memory are not listed.
     ///
+    /// A damaged conversation is listed like any other, with what is known of it. After a start, and while the index is
+    /// repaired, waits at most a second for it; then the page says that it is [stale](ConversationPage::stale).
+    ///
     /// # Errors
     /// [`RuntimeError::InvalidInput`] for a cursor that no page gave, or the storage's error if the index cannot be read.
     pub async fn list(&self, options: ListConversations) -> Result<ConversationPage, RuntimeError> {
-        self.index.flush().await;
-        list(&*self.index.records, options).await
+        let is_settled = self.index.settle().await;
+        let read = async |records: &dyn RecordStorage| list(records, options.clone()).await;
+        let mut page = self.index.read(read).await?;
+        page.stale = !(is_settled && self.index.is_checked());
+        Ok(page)
+    }
+
+    /// Waits until all that an earlier runtime has left is taken care of: the index is in step with the log, turns that were
+    /// left open have ended.
+    ///
+    /// Nothing has to wait for it: what is opened is settled by then, and a list says whether it is stale.
+    pub async fn caught_up(&self) {
+        // An error says that the runtime has ended, or that it leaves alone what was left.
+        let _ = self
+            .caught_up
+            .clone()
+            .wait_for(|caught_up| *caught_up)
+            .await;
     }
 
     /// Makes the index anew from the log; tells how far it is through `progress`, which may lose figures if full.
+    ///
+    /// It is made beside the old one, which serves meanwhile, and takes its place when it is whole: an interruption leaves the
+    /// old one. Dropping the future does not stop it.
     ///
     /// # Errors
     /// The storage's error if log or index fail as a whole. Single conversations that cannot be read are in
@@ -157,7 +178,7 @@ impl Runtime {
         &self,
         progress: mpsc::Sender<Progress>,
     ) -> Result<ReindexReport, RuntimeError> {
-        Ok(reindex(&self.log, &self.index, Extent::All, Some(progress)).await?)
+        self.index.rebuild(Some(progress)).await
     }
 
     /// Tells how the runtime is.
