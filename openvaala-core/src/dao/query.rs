@@ -267,6 +267,37 @@ async fn each(
     }
 }
 
+/// The states of a conversation; what of its own cannot be read is made up for. `None` if it is deleted or there is none.
+///
+/// A first message that a crash kept from reaching the disk whole leaves a directory with that message and no metadata:
+/// that is no conversation. One in which more was said has lost its metadata.
+pub(crate) async fn salvaged(
+    log: &Arc<dyn LogStorage>,
+    id: ConversationId,
+) -> Result<Option<States>, Error> {
+    let mut states = states(log, id).await?.unwrap_or_default();
+    if states.deleted {
+        return Ok(None);
+    }
+    if states.conversation.is_some() {
+        return Ok(Some(states));
+    }
+    let path = conversation_path(id)?;
+    let listing = log.list(Some(&path)).await?;
+    if states.last == 0 {
+        let mut is_left = false;
+        for stream in salvage::sessions(&listing) {
+            let info = log.info(&items_key(id, stream)?).await?;
+            is_left |= info.is_some_and(|info| info.last > 1);
+        }
+        if !is_left {
+            return Ok(None);
+        }
+    }
+    salvage::conversation(&mut states, id, &listing);
+    Ok(Some(states))
+}
+
 /// The states of a conversation that has to exist; what of it cannot be read is made up for as far as that goes.
 ///
 /// A root session whose state is lost asks `model`. What a newer version has written, or belongs to another conversation,
@@ -276,9 +307,7 @@ pub(crate) async fn existing(
     id: ConversationId,
     model: ModelRef,
 ) -> Result<(ConversationState, States), RuntimeError> {
-    let states = states(log, id).await?;
-    // A first message that did not reach the disk whole has left no entry.
-    let Some(mut states) = states.filter(|states| !states.deleted && states.last > 0) else {
+    let Some(mut states) = salvaged(log, id).await? else {
         return Err(RuntimeError::ConversationNotFound { id });
     };
     if let (Some(message), true) = (
@@ -289,10 +318,6 @@ pub(crate) async fn existing(
             what: format!("conversation {id}"),
             message,
         });
-    }
-    if states.conversation.is_none() {
-        let listing = log.list(Some(&conversation_path(id)?)).await?;
-        salvage::conversation(&mut states, id, &listing);
     }
     let damaged = states.damage();
     let Some(conversation) = &mut states.conversation else {

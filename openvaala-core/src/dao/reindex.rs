@@ -14,7 +14,7 @@ use tokio::sync::mpsc;
 
 use super::index::{CONVERSATION, Index, Row, describe};
 use super::query::{self, States};
-use super::{conversation_path, conversations_path, metadata_key, salvage};
+use super::{conversations_path, metadata_key, salvage};
 use crate::runtime::{Progress, ReindexReport};
 
 /// How many conversations are read at the same time.
@@ -266,20 +266,12 @@ async fn is_unchanged(
 
 async fn find(log: &Arc<dyn LogStorage>, id: ConversationId) -> Result<Found, Error> {
     // Taken before the read: what comes between is read again the next time.
-    let Some(fingerprint) = log.fingerprint(&metadata_key(id)?).await? else {
+    let fingerprint = log.fingerprint(&metadata_key(id)?).await?;
+    let Some(states) = query::salvaged(log, id).await? else {
         return Ok(Found::Nothing);
     };
-    let Some(mut states) = query::states(log, id).await? else {
-        return Ok(Found::Nothing);
-    };
-    // A first message that did not reach the disk whole has left no entry.
-    if states.deleted || states.last == 0 {
-        return Ok(Found::Nothing);
-    }
-    if states.conversation.is_none() {
-        let listing = log.list(Some(&conversation_path(id)?)).await?;
-        salvage::conversation(&mut states, id, &listing);
-    }
+    // No stream has an empty fingerprint: it is looked at again the next time.
+    let fingerprint = fingerprint.unwrap_or_else(|| Fingerprint::new(""));
     Ok(row(&states, &fingerprint))
 }
 
@@ -292,7 +284,6 @@ fn unreadable(id: ConversationId, is_known: bool, error: &Error) -> Found {
     let mut states = States::default();
     salvage::conversation(&mut states, id, &Listing::default());
     states.damaged = vec![message];
-    // No stream ever has this fingerprint: it is read again the next time.
     row(&states, &Fingerprint::new(""))
 }
 

@@ -64,6 +64,12 @@ pub(crate) fn root_session(states: &mut States, conversation: &ConversationState
     states.sessions.insert(id, session);
 }
 
+/// The sessions that have a log.
+pub(crate) fn sessions(listing: &Listing) -> impl Iterator<Item = SessionId> {
+    let streams = listing.streams.iter();
+    streams.filter_map(|stream| stream.as_str().parse().ok())
+}
+
 /// The session that its user talked to: the oldest one that no other session has started.
 fn root(states: &States, id: ConversationId, listing: &Listing) -> SessionId {
     let parentless = states.sessions.values();
@@ -72,9 +78,7 @@ fn root(states: &States, id: ConversationId, listing: &Listing) -> SessionId {
     if let Some(session) = by_state {
         return session.id;
     }
-    let streams = listing.streams.iter();
-    let sessions = streams.filter_map(|stream| stream.as_str().parse().ok());
-    sessions
+    sessions(listing)
         .filter(|session| !states.sessions.contains_key(session))
         .min()
         .unwrap_or_else(|| SessionId::from_uuid(*id.as_uuid()))

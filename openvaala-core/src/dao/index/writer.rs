@@ -78,6 +78,7 @@ impl Writer {
 
     /// Runs until the last handle of the index is gone.
     pub(super) async fn run(mut self) {
+        // Until whoever replaces the storage is gone.
         let mut replaced = true;
         loop {
             let shelf = self.shelf.borrow_and_update().clone();
@@ -100,8 +101,10 @@ impl Writer {
                 () = sleep_until(due.unwrap_or_else(Instant::now)), if due.is_some() => {}
                 changed = self.shelf.changed(), if replaced => {
                     replaced = changed.is_ok();
-                    self.due = self.due.map(|_| Instant::now());
-                    self.failures = 0;
+                    if replaced {
+                        self.due = self.due.map(|_| Instant::now());
+                        self.failures = 0;
+                    }
                 }
             }
         }
