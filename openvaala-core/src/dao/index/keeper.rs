@@ -527,3 +527,7 @@ async fn until(retry: Option<Retry>) {
 async fn drop_elsewhere<T: Send + 'static>(value: T) {
     let _ = tokio::task::spawn_blocking(move || drop(value)).await;
 }
+
+#[cfg(test)]
+#[cfg(feature = "sqlite")]
+mod tests;
