@@ -31,6 +31,7 @@ pub(crate) use self::place::DataDirIndex;
 pub(crate) use self::shelf::Shelf;
 use self::shelf::{Fault, Standing};
 use self::writer::Message;
+use crate::dao::list::{ConversationPage, ListConversations, list};
 use crate::error::RuntimeError;
 use crate::runtime::{Progress, ReindexReport};
 
@@ -152,7 +153,7 @@ impl Index {
     }
 
     /// Waits a moment for what is on its way and for the check; says whether the index is now in step with the log.
-    pub(crate) async fn settle(&self) -> bool {
+    async fn settle(&self) -> bool {
         let until = Instant::now() + PATIENCE;
         let flushed = timeout_at(until, self.flush()).await.is_ok();
         let mut standing = self.standing.clone();
@@ -162,21 +163,26 @@ impl Index {
     }
 
     /// Whether all of it has been compared with the log.
-    pub(crate) fn is_checked(&self) -> bool {
+    fn is_checked(&self) -> bool {
         self.standing.borrow().is_checked
     }
 
-    /// Reads rows; if their storage turns out to be broken, waits for the one that takes its place.
-    pub(crate) async fn read<T>(
+    /// Reads a page; if the storage turns out to be broken, waits for the one that takes its place.
+    pub(crate) async fn list(
         &self,
-        read: impl AsyncFn(&dyn RecordStorage) -> Result<T, RuntimeError>,
-    ) -> Result<T, RuntimeError> {
+        options: ListConversations,
+    ) -> Result<ConversationPage, RuntimeError> {
+        let is_settled = self.settle().await;
         let mut known = 0;
         let mut tries = 0;
         loop {
             let shelf = self.shelf_after(known).await?;
             tries += 1;
-            match read(&*shelf.records).await {
+            match list(&*shelf.records, options.clone()).await {
+                Ok(mut page) => {
+                    page.stale = !(is_settled && self.is_checked());
+                    return Ok(page);
+                }
                 Err(RuntimeError::Storage(error)) if tries < READS => {
                     let Some(fault) = Fault::of_read(&error) else {
                         return Err(error.into());
@@ -185,7 +191,7 @@ impl Index {
                     known = shelf.generation;
                     self.report(known, fault, &error);
                 }
-                other => return other,
+                Err(error) => return Err(error),
             }
         }
     }

@@ -10,7 +10,6 @@ use std::sync::Arc;
 
 use openvaala_protocol::conversation::{ModelRef, WorkLocation};
 use openvaala_protocol::id::{ConversationId, ExecutorId};
-use openvaala_storage::RecordStorage;
 use tokio::sync::{mpsc, oneshot, watch};
 
 pub use self::builder::RuntimeBuilder;
@@ -18,7 +17,7 @@ pub use self::definitions::{AgentDefinition, Definitions};
 use self::run::Command;
 use crate::conversation::ConversationHandle;
 use crate::dao::index::Index;
-use crate::dao::list::{ConversationPage, ListConversations, list};
+use crate::dao::list::{ConversationPage, ListConversations};
 use crate::error::RuntimeError;
 
 /// Owns conversations; clones are the same runtime.
@@ -146,11 +145,7 @@ impl Runtime {
     /// # Errors
     /// [`RuntimeError::InvalidInput`] for a cursor that no page gave, or the storage's error if the index cannot be read.
     pub async fn list(&self, options: ListConversations) -> Result<ConversationPage, RuntimeError> {
-        let is_settled = self.index.settle().await;
-        let read = async |records: &dyn RecordStorage| list(records, options.clone()).await;
-        let mut page = self.index.read(read).await?;
-        page.stale = !(is_settled && self.index.is_checked());
-        Ok(page)
+        self.index.list(options).await
     }
 
     /// Waits until all that an earlier runtime has left is taken care of: the index is in step with the log, turns that were
