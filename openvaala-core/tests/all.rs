@@ -11,8 +11,10 @@ mod suite {
     pub(crate) mod background;
     pub(crate) mod check;
     pub(crate) mod conversations;
+    pub(crate) mod index;
     pub(crate) mod interrupting;
     pub(crate) mod opening;
+    pub(crate) mod records;
     pub(crate) mod recovery;
     pub(crate) mod retrying;
     pub(crate) mod script;

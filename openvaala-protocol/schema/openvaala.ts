@@ -159,7 +159,9 @@ export type Conversation = {
   /** When it was created. */
   created_at: Timestamp,
   /** When something was last said or done in it. */
-  updated_at: Timestamp, };
+  updated_at: Timestamp,
+  /** What of it cannot be read and why, if its log is damaged; the rest is shown as it was last. */
+  damaged?: string | null, };
 
 /** Parameters of `conversation/create`. */
 export type ConversationCreateParams = {
@@ -236,7 +238,9 @@ export type ConversationListResult = {
   /** The conversations, the last used first. */
   conversations: Array<Conversation>,
   /** Where the next page begins; `null` at the end. */
-  next: string | null, };
+  next: string | null,
+  /** Whether newer changes may be missing, because the index is still being brought up to date. */
+  stale?: boolean, };
 
 /** Parameters of `conversation/live`. */
 export type ConversationLiveParams = {

@@ -24,6 +24,9 @@ pub struct Conversation {
     pub created_at: Timestamp,
     /// When something was last said or done in it.
     pub updated_at: Timestamp,
+    /// What of it cannot be read and why, if its log is damaged; the rest is shown as it was last.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub damaged: Option<String>,
 }
 
 /// Whether a conversation is at work.

@@ -25,6 +25,9 @@ pub struct InvalidTimestamp {
 }
 
 impl Timestamp {
+    /// 1970-01-01T00:00:00Z.
+    pub const EPOCH: Self = Self(0);
+
     /// The point that many milliseconds after 1970-01-01T00:00:00Z, clamped to what can be written: from the
     /// beginning of the year 0 to 9999-12-30T22:00:00Z.
     #[must_use]

@@ -130,7 +130,8 @@ impl ServerHandle {
 impl Server {
     /// Loads the configuration, opens the data directory, listens, and tells clients where.
     ///
-    /// Turns that an earlier server left running are written down as interrupted before this returns.
+    /// The index is brought up to date in the background, and turns that an earlier server left running are written down as
+    /// interrupted soon after, at the latest when somebody opens their conversation.
     ///
     /// # Errors
     /// [`ServerError::Config`] with every broken file, [`ServerError::DataDirInUse`] if there is a server already,

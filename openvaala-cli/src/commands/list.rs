@@ -22,6 +22,7 @@ pub(super) async fn run(dirs: &Dirs, args: ListArgs) -> Result<ExitCode, CliErro
     let mut params = params(&args, SystemClock.now())?;
     let (client, _notices) = connect(dirs).await?;
     let mut head = true;
+    let mut is_stale = false;
     let next = loop {
         let page = client.call::<ConversationList>(params.clone()).await?;
         let shown = if args.json {
@@ -30,6 +31,7 @@ pub(super) async fn run(dirs: &Dirs, args: ListArgs) -> Result<ExitCode, CliErro
             table(&page.conversations, head, SystemClock.now())
         };
         head &= page.conversations.is_empty();
+        is_stale |= page.stale;
         if !out(&shown)? {
             break None;
         }
@@ -44,6 +46,9 @@ pub(super) async fn run(dirs: &Dirs, args: ListArgs) -> Result<ExitCode, CliErro
         ));
     } else if head {
         note(nothing(&args));
+    }
+    if is_stale {
+        note("the index is still being brought up to date: newer changes may be missing");
     }
     client.close().await;
     Ok(ExitCode::SUCCESS)
@@ -96,6 +101,7 @@ fn table(conversations: &[Conversation], head: bool, now: Timestamp) -> String {
     }
     for conversation in conversations {
         let status = match conversation.status {
+            _ if conversation.damaged.is_some() => "damaged",
             ConversationStatus::Idle => "idle",
             ConversationStatus::Running => "running",
             _ => "?",
@@ -112,6 +118,13 @@ fn table(conversations: &[Conversation], head: bool, now: Timestamp) -> String {
             &one_line(title, 60),
             &one_line(folder, 60),
         ));
+        if let Some(damaged) = &conversation.damaged {
+            table.push_str(&format!(
+                "{:<36}  damaged: {}\n",
+                "",
+                one_line(damaged, 200)
+            ));
+        }
     }
     table
 }
@@ -159,6 +172,19 @@ mod tests {
         assert_eq!(table(&[], true, now), "");
         let next_page = table(&conversations, false, now);
         assert_eq!(next_page.lines().count(), 2, "{next_page}");
+    }
+
+    #[test]
+    fn u_003_a_damaged_conversation_has_a_line_with_the_reason() {
+        let mut damaged = conversation(3, "null", "running", "2026-11-30T05:00:00.000Z");
+        damaged.damaged = Some("metadata entry 2 cannot\nbe read".to_owned());
+        let now = "2026-12-02T05:00:00.000Z".parse().unwrap();
+        assert_snapshot!(table(&[damaged.clone()], false, now), @r"
+        0192d3f5-8c1e-7a5b-9c2d-000000000003  2 d ago      damaged  (no title)  /home/me/work
+                                              damaged: metadata entry 2 cannot be read
+        ");
+        let line: serde_json::Value = serde_json::from_str(&lines(&[damaged]).unwrap()).unwrap();
+        assert_eq!(line["damaged"], "metadata entry 2 cannot\nbe read");
     }
 
     #[test]

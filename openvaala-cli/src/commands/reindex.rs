@@ -39,7 +39,7 @@ pub(super) async fn run(dirs: &Dirs) -> Result<ExitCode, CliError> {
     };
     meter.end();
     for line in &damaged {
-        note(&format!("damaged, left as it is: {line}"));
+        note(&format!("damaged, its files are left as they are: {line}"));
     }
     out(&format!("{count} conversations are in the index\n"))?;
     Ok(ExitCode::SUCCESS)

@@ -18,6 +18,7 @@ use crate::dao::{blob, query};
 use crate::environment::{IdSource, RandomIds};
 use crate::error::RuntimeError;
 use crate::model::OutputSchema;
+use crate::runtime::Definitions;
 
 /// The most that one page of items may have.
 const MAX_PAGE: usize = 1_000;
@@ -39,6 +40,7 @@ pub struct ConversationHandle {
     pub(super) commands: mpsc::Sender<Command>,
     pub(super) feed: FeedSender,
     pub(super) log: Arc<dyn LogStorage>,
+    pub(super) definitions: watch::Receiver<Arc<Definitions>>,
     pub(super) running: watch::Receiver<usize>,
 }
 
@@ -261,7 +263,8 @@ impl ConversationHandle {
     /// # Errors
     /// The storage's error if the log cannot be read.
     pub async fn details(&self) -> Result<Details, RuntimeError> {
-        let (state, states) = query::existing(&self.log, self.id).await?;
+        let model = self.definitions.borrow().default_model.clone();
+        let (state, states) = query::existing(&self.log, self.id, model).await?;
         let sessions = states.wire_sessions();
         let conversation = state.to_wire(&sessions);
         Ok(Details {

@@ -135,6 +135,7 @@ pub(crate) fn start(
         commands,
         feed: feed.clone(),
         log: Arc::clone(&deps.log),
+        definitions: deps.definitions.clone(),
         running,
     };
     let run = ConversationLoop {

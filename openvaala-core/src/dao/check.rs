@@ -15,9 +15,9 @@ use tokio::time::sleep;
 use super::files::Files;
 use super::index::Index;
 use super::record::{CONVERSATION, ReadState, State};
-use super::reindex::{Extent, reindex};
 use super::trash::{self, TRASH};
 use super::{CONVERSATIONS, METADATA};
+use crate::error::RuntimeError;
 use crate::runtime::Progress;
 
 /// How many entries are read at a time.
@@ -228,7 +228,7 @@ impl Check<'_> {
         let (Some(index), None) = (self.index, self.only) else {
             return Ok(());
         };
-        let stale = super::reindex::stale(self.log, index).await;
+        let stale = index.stale(self.log).await;
         let message = match stale {
             Ok(0) => None,
             Ok(count) => Some(format!("{count} rows are missing, too many or out of date")),
@@ -246,7 +246,11 @@ impl Check<'_> {
             )
         };
         if self.repair {
-            found.settle(reindex(self.log, index, Extent::All, None).await.map(drop));
+            found.settle(match index.rebuild(None).await {
+                Ok(_) => Ok(()),
+                Err(RuntimeError::Storage(error)) => Err(error),
+                Err(_) => Err(Error::Closed),
+            });
         }
         result.findings.push(found);
         Ok(())

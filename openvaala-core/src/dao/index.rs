@@ -1,8 +1,14 @@
 //! The index for listing: rows made from the log, disposable, always second.
 //!
-//! One task owns the rows that are on their way and writes them a moment later, so that of the many states of a turn
+//! The [`writer`] owns the rows that are on their way and writes them a moment later, so that of the many states of a turn
 //! only the last ones are written. A row that cannot be written stays and is tried again; whoever appended to the log
-//! never waits for it. Whoever reads [flushes](Index::flush) first.
+//! never waits for it. The [`keeper`] owns the storage of the rows: it opens it, brings it in step with the log, and
+//! replaces it when it is damaged, all while the runtime serves.
+
+mod keeper;
+mod place;
+mod shelf;
+mod writer;
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -11,12 +17,24 @@ use std::time::Duration;
 use openvaala_protocol::conversation::{Conversation, ConversationStatus};
 use openvaala_protocol::id::ConversationId;
 use openvaala_storage::{
-    Fingerprint, ListOptions, Namespace, Order, Record, RecordStorage, SortBy,
+    Error, Fingerprint, ListOptions, LogStorage, Namespace, Order, Record, RecordStorage, SortBy,
 };
 use serde::{Deserialize, Serialize};
 use serde_json::value::to_raw_value;
 use tokio::sync::{mpsc, oneshot, watch};
-use tokio::time::{Instant, timeout_at};
+use tokio::time::{Instant, timeout, timeout_at};
+
+use self::keeper::Ask;
+pub(crate) use self::keeper::{Keeper, Left, Origin, describe};
+#[cfg(all(feature = "file", feature = "sqlite"))]
+pub(crate) use self::place::DataDirIndex;
+pub(crate) use self::shelf::Shelf;
+use self::shelf::{Fault, Standing};
+use self::writer::Message;
+use crate::dao::list::{ConversationPage, ListConversations, list};
+use crate::dao::reindex::stale;
+use crate::error::RuntimeError;
+use crate::runtime::{Progress, ReindexReport};
 
 /// The namespace of conversation rows.
 pub(crate) const CONVERSATION: &str = "conversation";
@@ -28,15 +46,27 @@ pub(crate) const STATUS: &str = "status";
 pub(crate) const ROOTS: &str = "roots";
 /// The field with the title, which may be searched.
 pub(crate) const TITLE: &str = "title";
+/// What rows are made like: rows of another number are made anew. Raise it when a row gets something new in it.
+const ROW_FORMAT: u32 = 3;
 
-/// How long a row waits for a newer one to take its place.
-const GATHER: Duration = Duration::from_millis(50);
-/// How long to wait before rows that could not be written are tried again.
-const RETRY: Duration = Duration::from_secs(2);
+/// How long a listing waits for what is on its way, and then for the check.
+const PATIENCE: Duration = Duration::from_secs(1);
+/// How long a listing waits for a storage to read.
+const OPENING: Duration = Duration::from_secs(3);
+/// How often a read is tried that found the storage broken.
+const READS: u32 = 3;
 
 /// What the records of a runtime must have declared.
 pub(crate) fn namespaces() -> Vec<Namespace> {
     vec![Namespace::new(CONVERSATION, [ACTIVE, STATUS, ROOTS]).search([TITLE])]
+}
+
+/// The name of a status as rows have it.
+pub(crate) const fn status_name(status: ConversationStatus) -> &'static str {
+    match status {
+        ConversationStatus::Running => "running",
+        _ => "idle",
+    }
 }
 
 /// One conversation in the index.
@@ -47,9 +77,19 @@ pub(crate) struct Row {
     status: ConversationStatus,
     roots: Vec<String>,
     title: Option<String>,
+    #[serde(default)]
+    format: u32,
     /// What the metadata stream looked like when the row was made.
     pub(crate) fingerprint: String,
     pub(crate) conversation: Conversation,
+}
+
+/// What of a row tells whether it must be made anew.
+#[derive(Deserialize)]
+struct Head {
+    #[serde(default)]
+    format: u32,
+    fingerprint: String,
 }
 
 impl Row {
@@ -65,6 +105,7 @@ impl Row {
             status: conversation.status,
             roots: roots.collect(),
             title: conversation.title.clone(),
+            format: ROW_FORMAT,
             fingerprint: fingerprint.as_str().to_owned(),
             conversation,
         }
@@ -74,7 +115,18 @@ impl Row {
         serde_json::from_str(record.data.get()).ok()
     }
 
-    fn record(&self) -> Result<Record, serde_json::Error> {
+    /// The fingerprint of a row; `None` if it must be made anew.
+    pub(crate) fn fingerprint_of(record: &Record) -> Option<String> {
+        let head: Head = serde_json::from_str(record.data.get()).ok()?;
+        (head.format == ROW_FORMAT).then_some(head.fingerprint)
+    }
+
+    /// Whether something is left to do in the conversation.
+    pub(crate) fn is_active(&self) -> bool {
+        self.active == "yes"
+    }
+
+    pub(crate) fn record(&self) -> Result<Record, serde_json::Error> {
         Ok(Record::new(
             self.conversation.id.to_string(),
             self.conversation.updated_at.as_millis(),
@@ -83,201 +135,164 @@ impl Row {
     }
 }
 
-#[derive(Debug)]
-enum Message {
-    Put { seq: u64, row: Box<Row> },
-    Remove(ConversationId),
-    Flush(oneshot::Sender<()>),
-}
-
 /// The way to the index.
 #[derive(Clone, Debug)]
 pub(crate) struct Index {
-    sender: mpsc::UnboundedSender<Message>,
+    writer: mpsc::UnboundedSender<Message>,
+    keeper: mpsc::UnboundedSender<Ask>,
+    shelf: watch::Receiver<Option<Arc<Shelf>>>,
+    standing: watch::Receiver<Standing>,
     trouble: watch::Receiver<Option<String>>,
-    pub(crate) records: Arc<dyn RecordStorage>,
 }
 
 impl Index {
-    /// Makes an index and the task that owns what is on its way to it; the task ends with the last handle.
-    pub(crate) fn new(records: Arc<dyn RecordStorage>) -> (Self, impl Future<Output = ()>) {
-        let (sender, receiver) = mpsc::unbounded_channel();
-        let (tell, trouble) = watch::channel(None);
-        let task = Task {
-            records: Arc::clone(&records),
-            receiver,
-            waiting: HashMap::new(),
-            newest: HashMap::new(),
-            due: None,
-            trouble: tell,
-        };
-        (
-            Self {
-                sender,
-                trouble,
-                records,
-            },
-            task.run(),
-        )
-    }
-
     /// Puts a row; one made from an older metadata entry than an earlier row is left out.
     pub(crate) fn put(&self, seq: u64, row: Row) {
         // The task is gone only when the runtime is.
-        let _ = self.sender.send(Message::Put {
+        let _ = self.writer.send(Message::Put {
             seq,
             row: Box::new(row),
         });
     }
 
     pub(crate) fn remove(&self, id: ConversationId) {
-        let _ = self.sender.send(Message::Remove(id));
+        let _ = self.writer.send(Message::Remove(id));
     }
 
     /// Waits until all that was put before has been tried once.
     pub(crate) async fn flush(&self) {
         let (done, wait) = oneshot::channel();
-        if self.sender.send(Message::Flush(done)).is_ok() {
+        if self.writer.send(Message::Flush(done)).is_ok() {
             let _ = wait.await;
         }
     }
 
-    /// What keeps rows from being written, if anything does.
-    pub(crate) fn trouble(&self) -> Option<String> {
-        self.trouble.borrow().clone()
+    /// What keeps the index from being what it should be, if anything does.
+    pub(crate) fn trouble(&self) -> Vec<String> {
+        let kept = self.standing.borrow().trouble.clone();
+        kept.into_iter()
+            .chain(self.trouble.borrow().clone())
+            .collect()
     }
 
-    /// Conversations that ran or had waiting input when their row was made.
-    pub(crate) async fn active(&self) -> Result<Vec<ConversationId>, openvaala_storage::Error> {
-        let mut ids = Vec::new();
-        let mut cursor = None;
+    /// Waits a moment for what is on its way and for the check; says whether the index is now in step with the log.
+    async fn settle(&self) -> bool {
+        let until = Instant::now() + PATIENCE;
+        let flushed = timeout_at(until, self.flush()).await.is_ok();
+        let mut standing = self.standing.clone();
+        // An error says that the runtime has ended: what was is all that will be.
+        let _ = timeout_at(until, standing.wait_for(|standing| standing.is_checked)).await;
+        flushed && self.is_checked() && self.trouble.borrow().is_none()
+    }
+
+    /// Whether all of it has been compared with the log.
+    fn is_checked(&self) -> bool {
+        self.standing.borrow().is_checked
+    }
+
+    /// Reads a page; if the storage turns out to be broken, waits for the one that takes its place.
+    pub(crate) async fn list(
+        &self,
+        options: ListConversations,
+    ) -> Result<ConversationPage, RuntimeError> {
+        let is_settled = self.settle().await;
+        let mut known = 0;
+        let mut tries = 0;
         loop {
-            let options = ListOptions::default()
-                .sort(SortBy::Key)
-                .order(Order::Ascending)
-                .filter(ACTIVE, "yes")
-                .cursor(cursor)
-                .limit(1_000);
-            let page = self.records.list(CONVERSATION, options).await?;
-            ids.extend(
-                page.records
-                    .iter()
-                    .filter_map(Row::parse)
-                    .map(|row| row.conversation.id),
-            );
-            cursor = page.next;
-            if cursor.is_none() {
-                return Ok(ids);
-            }
-        }
-    }
-}
-
-struct Task {
-    records: Arc<dyn RecordStorage>,
-    receiver: mpsc::UnboundedReceiver<Message>,
-    /// Rows not yet written; `None` is one to be removed.
-    waiting: HashMap<ConversationId, Option<Row>>,
-    /// The metadata entry that the newest row of a conversation was made from.
-    newest: HashMap<ConversationId, u64>,
-    /// When to write what waits; `None` if nothing does.
-    due: Option<Instant>,
-    trouble: watch::Sender<Option<String>>,
-}
-
-impl Task {
-    async fn run(mut self) {
-        loop {
-            let message = match self.due {
-                None => self.receiver.recv().await,
-                Some(due) => match timeout_at(due, self.receiver.recv()).await {
-                    Ok(message) => message,
-                    Err(_) => {
-                        self.write().await;
-                        continue;
-                    }
-                },
-            };
-            let Some(message) = message else { break };
-            let mut flushed = Vec::new();
-            self.take(message, &mut flushed);
-            while let Ok(message) = self.receiver.try_recv() {
-                self.take(message, &mut flushed);
-            }
-            // Messages that never cease put nothing off.
-            if !flushed.is_empty() || self.due.is_some_and(|due| due <= Instant::now()) {
-                self.write().await;
-            }
-            for done in flushed {
-                let _ = done.send(());
-            }
-        }
-        self.write().await;
-    }
-
-    fn take(&mut self, message: Message, flushed: &mut Vec<oneshot::Sender<()>>) {
-        match message {
-            Message::Put { seq, row } => {
-                let newest = self.newest.entry(row.conversation.id).or_default();
-                if seq >= *newest {
-                    *newest = seq;
-                    self.change(row.conversation.id, Some(*row));
+            let shelf = self.shelf_after(known).await?;
+            tries += 1;
+            match list(&*shelf.records, options.clone()).await {
+                Ok(mut page) => {
+                    page.stale = !(is_settled && self.is_checked());
+                    return Ok(page);
                 }
+                Err(RuntimeError::Storage(error)) if tries < READS => {
+                    let Some(fault) = Fault::of_read(&error) else {
+                        return Err(error.into());
+                    };
+                    tracing::warn!(%error, "the index cannot be read");
+                    known = shelf.generation;
+                    self.report(known, fault, &error);
+                }
+                Err(error) => return Err(error),
             }
-            Message::Remove(id) => {
-                self.newest.remove(&id);
-                self.change(id, None);
-            }
-            Message::Flush(done) => flushed.push(done),
         }
     }
 
-    fn change(&mut self, id: ConversationId, row: Option<Row>) {
-        self.waiting.insert(id, row);
-        let due = Instant::now() + GATHER;
-        self.due = Some(self.due.map_or(due, |earlier| earlier.min(due)));
+    /// Makes all rows anew, beside the old ones where that can be.
+    pub(crate) async fn rebuild(
+        &self,
+        progress: Option<mpsc::Sender<Progress>>,
+    ) -> Result<ReindexReport, RuntimeError> {
+        let (reply, wait) = oneshot::channel();
+        let ask = Ask::Rebuild { progress, reply };
+        self.keeper.send(ask).map_err(|_| RuntimeError::Stopped)?;
+        Ok(wait.await.map_err(|_| RuntimeError::Stopped)??)
     }
 
-    async fn write(&mut self) {
-        if self.waiting.is_empty() {
-            return;
-        }
-        let written = self.try_write().await;
-        self.due = match &written {
-            Ok(()) => None,
-            Err(_) => Some(Instant::now() + RETRY),
-        };
-        if written.is_ok() {
-            self.waiting.clear();
-        }
-        let trouble = written
-            .err()
-            .map(|error| format!("the index could not be written: {error}"));
-        self.trouble.send_if_modified(|told| {
-            let changed = *told != trouble;
-            if let (true, Some(trouble)) = (changed, &trouble) {
-                tracing::warn!("{trouble}");
-            }
-            *told = trouble;
-            changed
+    /// Counts the rows that do not say what the log says.
+    pub(crate) async fn stale(&self, log: &Arc<dyn LogStorage>) -> Result<u64, Error> {
+        self.flush().await;
+        let shelf = self.shelf_after(0).await?;
+        stale(log, &*shelf.records).await
+    }
+
+    /// Tells the keeper that a storage is broken.
+    fn report(&self, generation: u64, fault: Fault, error: &Error) {
+        let _ = self.keeper.send(Ask::Fault {
+            generation,
+            fault,
+            message: error.to_string(),
         });
     }
 
-    async fn try_write(&self) -> Result<(), openvaala_storage::Error> {
-        let mut records = Vec::new();
-        for (id, row) in &self.waiting {
-            match row.as_ref().map(Row::record) {
-                Some(Ok(record)) => records.push((CONVERSATION.to_owned(), record)),
-                Some(Err(error)) => tracing::error!(%id, %error, "a row could not be encoded"),
-                None => {
-                    self.records.delete(CONVERSATION, &id.to_string()).await?;
-                }
-            }
+    /// The storage of the rows, if it is newer than that; waits a moment for it.
+    async fn shelf_after(&self, generation: u64) -> Result<Arc<Shelf>, Error> {
+        let mut shelves = self.shelf.clone();
+        let newer = |shelf: &Option<Arc<Shelf>>| {
+            shelf
+                .as_ref()
+                .is_some_and(|shelf| shelf.generation > generation)
+        };
+        match timeout(OPENING, shelves.wait_for(newer)).await {
+            Ok(Ok(shelf)) => shelf.clone().ok_or(Error::Closed),
+            _ => Err(Error::Closed),
         }
-        if records.is_empty() {
-            Ok(())
-        } else {
-            self.records.mset(records).await
+    }
+
+    /// Begins to keep copies of the rows that are put.
+    fn mirror(&self) {
+        let _ = self.writer.send(Message::Mirror);
+    }
+
+    /// Ends that and gives the copies.
+    async fn take_mirror(&self) -> HashMap<ConversationId, Option<Row>> {
+        let (reply, wait) = oneshot::channel();
+        let _ = self.writer.send(Message::TakeMirror(reply));
+        wait.await.unwrap_or_default()
+    }
+}
+
+/// Conversations that ran or had waiting input when their row was made.
+async fn active(records: &dyn RecordStorage) -> Result<Vec<ConversationId>, Error> {
+    let mut ids = Vec::new();
+    let mut cursor = None;
+    loop {
+        let options = ListOptions::default()
+            .sort(SortBy::Key)
+            .order(Order::Ascending)
+            .filter(ACTIVE, "yes")
+            .cursor(cursor)
+            .limit(1_000);
+        let page = records.list(CONVERSATION, options).await?;
+        let keys = page
+            .records
+            .iter()
+            .map(|record| record.key.parse::<ConversationId>());
+        ids.extend(keys.filter_map(Result::ok));
+        cursor = page.next;
+        if cursor.is_none() {
+            return Ok(ids);
         }
     }
 }

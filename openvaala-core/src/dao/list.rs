@@ -73,6 +73,8 @@ pub struct ConversationPage {
     pub conversations: Vec<Conversation>,
     /// Where the next page begins; `None` at the end.
     pub next: Option<String>,
+    /// Whether newer changes may be missing: the index is still being brought in step with the log, or cannot be written.
+    pub stale: bool,
 }
 
 /// Reads a page; rows that cannot be read are passed over.
@@ -100,6 +102,7 @@ pub(crate) async fn list(
     Ok(ConversationPage {
         conversations,
         next: cursor,
+        stale: false,
     })
 }
 

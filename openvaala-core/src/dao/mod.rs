@@ -12,6 +12,7 @@ pub(crate) mod mutation;
 pub(crate) mod query;
 pub(crate) mod record;
 pub(crate) mod reindex;
+pub(crate) mod salvage;
 pub(crate) mod staging;
 pub(crate) mod tail;
 pub(crate) mod trash;

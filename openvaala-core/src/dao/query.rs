@@ -3,14 +3,15 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use openvaala_protocol::conversation::{Conversation, Session, Turn};
+use openvaala_protocol::conversation::{Conversation, ModelRef, Session, Turn};
 use openvaala_protocol::event::Entry;
 use openvaala_protocol::id::{ConversationId, SessionId, TurnId};
 use openvaala_protocol::item::Item;
+use openvaala_protocol::time::Timestamp;
 use openvaala_storage::{Entry as LogEntry, EntryData, Error, LogStorage, ReadOptions, StreamKey};
 
-use super::record::{ConversationState, ReadState, SessionState, State, TurnState};
-use super::{items_key, metadata_key};
+use super::record::{ConversationState, FORMAT, ReadState, SessionState, State, TurnState};
+use super::{conversation_path, items_key, metadata_key, salvage};
 use crate::error::RuntimeError;
 
 /// How many entries are read at a time.
@@ -27,6 +28,12 @@ pub(crate) struct States {
     /// What could not be read, a line each.
     pub(crate) damaged: Vec<String>,
     pub(crate) deleted: bool,
+    /// The newest format of its entries, if this version does not know it.
+    pub(crate) newer: Option<u32>,
+    /// The conversation whose states these are, if it is not the one that the directory is named after.
+    pub(crate) foreign: Option<ConversationId>,
+    /// When the first and the last entry that can be read were written.
+    pub(crate) times: Option<(Timestamp, Timestamp)>,
 }
 
 impl States {
@@ -51,24 +58,54 @@ impl States {
         if self.deleted {
             return None;
         }
-        Some(self.conversation.as_ref()?.to_wire(&self.wire_sessions()))
+        let mut conversation = self.conversation.as_ref()?.to_wire(&self.wire_sessions());
+        conversation.damaged = self.damage();
+        Some(conversation)
     }
 
-    /// The conversation's own state, or why there is none.
-    pub(crate) fn expect_conversation(
-        &self,
-        id: ConversationId,
-    ) -> Result<ConversationState, RuntimeError> {
-        self.conversation
-            .clone()
-            .ok_or_else(|| RuntimeError::Unreadable {
-                what: format!("the metadata of conversation {id}"),
-                message: if self.damaged.is_empty() {
-                    "it has no state of the conversation itself".to_owned()
-                } else {
-                    self.damaged.join("; ")
-                },
-            })
+    /// What of the conversation cannot be read, in one line; `None` if all can.
+    pub(crate) fn damage(&self) -> Option<String> {
+        if let Some(other) = self.foreign {
+            return Some(format!(
+                "its directory holds conversation {other}: give the directory that name to have it back"
+            ));
+        }
+        if let Some(format) = self.newer {
+            return Some(format!(
+                "it was written by a newer version (format {format}, this one knows up to {FORMAT}): \
+                 open it with that version"
+            ));
+        }
+        let first = self.damaged.last()?;
+        Some(match self.damaged.len() {
+            1 => first.clone(),
+            more => format!("{first}, and {} more", more - 1),
+        })
+    }
+
+    /// Refuses what a newer version has written, or what belongs to another conversation.
+    pub(crate) fn check_own(&self, id: ConversationId) -> Result<(), RuntimeError> {
+        let is_own = self.newer.is_none() && self.foreign.is_none();
+        match self.damage() {
+            Some(message) if !is_own => Err(RuntimeError::Unreadable {
+                what: format!("conversation {id}"),
+                message,
+            }),
+            _ => Ok(()),
+        }
+    }
+
+    /// Looks whether these are states of that conversation.
+    pub(super) fn check_id(&mut self, id: ConversationId) {
+        let own = self.conversation.as_ref().map(|state| state.id);
+        let of_sessions = self.sessions.values().map(|state| state.conversation_id);
+        self.foreign = own
+            .into_iter()
+            .chain(of_sessions)
+            .find(|found| *found != id);
+        if let (Some(_), Some(conversation)) = (self.foreign, &mut self.conversation) {
+            conversation.id = id;
+        }
     }
 
     /// Takes in one entry of the metadata stream; the last state of a thing wins.
@@ -86,6 +123,9 @@ impl States {
             // A later kind of entry is left alone.
             _ => return,
         };
+        let time = Timestamp::from_millis(entry.time);
+        let (first, last) = self.times.unwrap_or((time, time));
+        self.times = Some((first.min(time), last.max(time)));
         match ReadState::parse(data) {
             Ok(ReadState::State(state)) => match *state {
                 State::Conversation(state) => {
@@ -101,7 +141,8 @@ impl States {
             },
             Ok(ReadState::Deleted { kind, id, .. }) => self.delete(&kind, &id),
             Ok(ReadState::Restored) => self.deleted = false,
-            Ok(ReadState::Newer { .. } | ReadState::Foreign) => {}
+            Ok(ReadState::Newer { format }) => self.newer = self.newer.max(Some(format)),
+            Ok(ReadState::Foreign) => {}
             Err(error) => self
                 .damaged
                 .push(format!("metadata entry {}: {error}", entry.seq)),
@@ -125,6 +166,7 @@ pub(crate) async fn states(
 ) -> Result<Option<States>, Error> {
     let mut states = States::default();
     let found = each(log, &metadata_key(id)?, |entry| states.take(&entry)).await?;
+    states.check_id(id);
     Ok(found.then_some(states))
 }
 
@@ -214,14 +256,56 @@ async fn each(
     }
 }
 
-/// The states of a conversation that has to exist.
+/// The states of a conversation; what of its own cannot be read is made up for. `None` if it is deleted or there is none.
+///
+/// A first message that a crash kept from reaching the disk whole leaves a directory with that message and no metadata:
+/// that is no conversation. One in which more was said has lost its metadata.
+pub(crate) async fn salvaged(
+    log: &Arc<dyn LogStorage>,
+    id: ConversationId,
+) -> Result<Option<States>, Error> {
+    let mut states = states(log, id).await?.unwrap_or_default();
+    if states.deleted {
+        return Ok(None);
+    }
+    if states.conversation.is_some() {
+        return Ok(Some(states));
+    }
+    let path = conversation_path(id)?;
+    let listing = log.list(Some(&path)).await?;
+    if states.last == 0 {
+        let mut is_left = false;
+        for stream in salvage::sessions(&listing) {
+            let info = log.info(&items_key(id, stream)?).await?;
+            is_left |= info.is_some_and(|info| info.last > 1);
+        }
+        if !is_left {
+            return Ok(None);
+        }
+    }
+    salvage::conversation(&mut states, id, &listing);
+    Ok(Some(states))
+}
+
+/// The states of a conversation that has to exist; what of it cannot be read is made up for as far as that goes.
+///
+/// A root session whose state is lost asks `model`. What a newer version has written, or belongs to another conversation,
+/// is refused: it must not be written to.
 pub(crate) async fn existing(
     log: &Arc<dyn LogStorage>,
     id: ConversationId,
+    model: ModelRef,
 ) -> Result<(ConversationState, States), RuntimeError> {
-    let states = states(log, id).await?.filter(|states| !states.deleted);
-    let Some(states) = states else {
+    let Some(mut states) = salvaged(log, id).await? else {
         return Err(RuntimeError::ConversationNotFound { id });
     };
-    Ok((states.expect_conversation(id)?, states))
+    states.check_own(id)?;
+    let damaged = states.damage();
+    let Some(conversation) = &mut states.conversation else {
+        return Err(RuntimeError::ConversationNotFound { id });
+    };
+    conversation.damaged = damaged;
+    let conversation = conversation.clone();
+    salvage::root_session(&mut states, &conversation, model);
+    Ok((conversation, states))
 }

@@ -41,6 +41,9 @@ pub(crate) struct ConversationState {
     pub(crate) executors: Vec<WorkLocation>,
     pub(crate) created_at: Timestamp,
     pub(crate) updated_at: Timestamp,
+    /// What of it could not be read; not on disk.
+    #[serde(skip)]
+    pub(crate) damaged: Option<String>,
 }
 
 /// A session as it lies on disk, its waiting inputs with it.
@@ -290,6 +293,7 @@ impl ConversationState {
             executors: self.executors.clone(),
             created_at: self.created_at,
             updated_at: latest.map_or(self.updated_at, |latest| latest.max(self.updated_at)),
+            damaged: self.damaged.clone(),
         }
     }
 }

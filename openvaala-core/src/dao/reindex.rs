@@ -1,19 +1,28 @@
-//! Brings the index in step with the log, for what differs or for all of it.
+//! Brings the rows of an index in step with the log, for what differs or for all of it.
+//!
+//! Only metadata streams are read, some at a time, page by page: memory does not grow with what was said.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
-use futures::StreamExt;
+use futures::{StreamExt, stream};
 use openvaala_protocol::id::ConversationId;
-use openvaala_storage::{Error, ListOptions, LogStorage, Order, SortBy};
+use openvaala_storage::{
+    Error, Fingerprint, ListOptions, Listing, LogStorage, Order, RecordStorage, SortBy,
+};
 use tokio::sync::mpsc;
 
-use super::index::{CONVERSATION, Index, Row};
-use super::{conversations_path, metadata_key, query, trash};
+use super::index::{CONVERSATION, Index, Row, describe};
+use super::query::{self, States};
+use super::{conversations_path, metadata_key, salvage, trash};
 use crate::runtime::{Progress, ReindexReport};
 
 /// How many conversations are read at the same time.
 const AT_ONCE: usize = 8;
+/// How many are looked at at the same time for whether they must be read.
+const LOOKS: usize = 64;
+/// How many rows are written at once, and the most that wait for it.
+const BATCH: usize = 500;
 
 /// Which rows are made anew.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -24,12 +33,32 @@ pub(crate) enum Extent {
     All,
 }
 
-enum Outcome {
-    Kept,
-    Made,
+/// Where the rows go.
+pub(crate) enum Target<'a> {
+    /// To the index that serves, whose rows lie in these records.
+    Serving(&'a Index, &'a dyn RecordStorage),
+    /// To records that nobody reads yet.
+    Beside(&'a dyn RecordStorage),
+}
+
+/// What came of looking at all conversations.
+#[derive(Debug, Default)]
+pub(crate) struct Scan {
+    pub(crate) report: ReindexReport,
+    /// Of the rows that were made: those with something left to do.
+    pub(crate) active: Vec<ConversationId>,
+}
+
+/// What the log says of one conversation.
+enum Found {
+    /// A row, the metadata entry that it was made from, and what of the conversation cannot be read.
+    Row(Box<Row>, u64, Option<String>),
     /// The directory holds no conversation (any longer).
-    Nothing(ConversationId),
-    Damaged(String),
+    Nothing,
+    /// The row is as it should be.
+    Unchanged,
+    /// Nothing can be read, but there is a row from better times.
+    Unreadable(String),
 }
 
 /// Makes rows for conversations in the log and drops rows of those that are not there any more.
@@ -37,79 +66,183 @@ enum Outcome {
 /// Conversations that cannot be read are named in the report; their files stay untouched.
 pub(crate) async fn reindex(
     log: &Arc<dyn LogStorage>,
-    index: &Index,
+    target: Target<'_>,
     extent: Extent,
     progress: Option<mpsc::Sender<Progress>>,
-) -> Result<ReindexReport, Error> {
-    let known = known_rows(index).await?;
-    let listing = log.list(Some(&conversations_path()?)).await?;
-    let names = listing
-        .paths
-        .iter()
-        .filter_map(|path| path.as_str().rsplit('/').next());
-    let ids: Vec<ConversationId> = names.filter_map(|name| name.parse().ok()).collect();
-    for gone in known.keys().filter(|id| !ids.contains(id)) {
-        index.remove(*gone);
+) -> Result<Scan, Error> {
+    let known = known_rows(target.records()).await?;
+    let ids = ids(log).await?;
+    let mut scanning = Scanning {
+        total: ids.len() as u64,
+        done: 0,
+        progress,
+        scan: Scan::default(),
+        rows: Rows::new(target),
+    };
+    let present: HashSet<ConversationId> = ids.iter().copied().collect();
+    for gone in known.keys().filter(|id| !present.contains(id)) {
+        scanning.rows.remove(*gone).await?;
     }
-    let total = ids.len() as u64;
-    let mut report = ReindexReport::default();
-    let mut done = 0;
-    let mut outcomes = futures::stream::iter(ids)
-        .map(|id| {
-            one(
-                log,
-                index,
+    drop(present);
+    let looks = stream::iter(ids).map(|id| {
+        let row = known.get(&id);
+        let is_known = row.is_some();
+        let fingerprint = row.filter(|_| extent == Extent::Changed).cloned().flatten();
+        async move { (id, is_known, is_unchanged(log, id, fingerprint).await) }
+    });
+    let mut reads = looks
+        .buffer_unordered(LOOKS)
+        .map(|(id, is_known, is_unchanged)| async move {
+            if is_unchanged {
+                return (id, Found::Unchanged);
+            }
+            let found = find(log, id).await;
+            (
                 id,
-                known.get(&id).filter(|_| extent == Extent::Changed),
+                found.unwrap_or_else(|error| unreadable(id, is_known, &error)),
             )
         })
         .buffer_unordered(AT_ONCE);
-    while let Some(outcome) = outcomes.next().await {
-        done += 1;
-        match outcome {
-            Outcome::Kept | Outcome::Made => report.conversations += 1,
-            Outcome::Nothing(id) => index.remove(id),
-            Outcome::Damaged(what) => report.damaged.push(what),
+    while let Some((id, found)) = reads.next().await {
+        scanning.take(id, found).await?;
+    }
+    drop(reads);
+    scanning.end().await
+}
+
+struct Scanning<'a> {
+    total: u64,
+    done: u64,
+    progress: Option<mpsc::Sender<Progress>>,
+    scan: Scan,
+    rows: Rows<'a>,
+}
+
+impl Scanning<'_> {
+    /// Takes in what was found of a conversation.
+    async fn take(&mut self, id: ConversationId, found: Found) -> Result<(), Error> {
+        self.done += 1;
+        let report = &mut self.scan.report;
+        match found {
+            Found::Unchanged => report.conversations += 1,
+            Found::Row(row, seq, damage) => {
+                report.conversations += 1;
+                report
+                    .damaged
+                    .extend(damage.map(|damage| format!("conversation {id}: {damage}")));
+                if row.is_active() {
+                    self.scan.active.push(id);
+                }
+                self.rows.put(seq, *row).await?;
+            }
+            Found::Nothing => self.rows.remove(id).await?,
+            Found::Unreadable(damage) => {
+                report.conversations += 1;
+                report.damaged.push(format!("conversation {id}: {damage}"));
+            }
         }
-        if let Some(progress) = &progress {
+        if let Some(progress) = &self.progress {
+            let (done, total) = (self.done, self.total);
             // Only the newest figure matters to who listens: a full channel may lose some.
             let _ = progress.try_send(Progress { done, total });
         }
+        Ok(())
     }
-    report.damaged.sort();
-    index.flush().await;
-    Ok(report)
+
+    async fn end(mut self) -> Result<Scan, Error> {
+        self.rows.write().await?;
+        self.scan.report.damaged.sort();
+        Ok(self.scan)
+    }
 }
 
 /// Counts the rows that do not say what the log says, or that are missing or too many.
-pub(crate) async fn stale(log: &Arc<dyn LogStorage>, index: &Index) -> Result<u64, Error> {
-    let mut known = known_rows(index).await?;
-    let listing = log.list(Some(&conversations_path()?)).await?;
+pub(crate) async fn stale(
+    log: &Arc<dyn LogStorage>,
+    records: &dyn RecordStorage,
+) -> Result<u64, Error> {
+    let mut known = known_rows(records).await?;
     let mut stale = 0;
-    for path in &listing.paths {
-        let name = path.as_str().rsplit('/').next().unwrap_or_default();
-        let Ok(id) = name.parse::<ConversationId>() else {
-            continue;
-        };
-        let Some(fingerprint) = log.fingerprint(&metadata_key(id)?).await? else {
-            continue;
-        };
-        if known
-            .remove(&id)
-            .is_some_and(|row| row == fingerprint.as_str())
-        {
+    for id in ids(log).await? {
+        let row = known.remove(&id).flatten();
+        let is_row = row.is_some();
+        if is_unchanged(log, id, row).await {
             continue;
         }
-        // One that is deleted or cannot be read has no row.
-        let states = query::states(log, id).await?;
-        if states.is_some_and(|states| states.wire_conversation().is_some()) {
-            stale += 1;
-        }
+        // One that is deleted has no row.
+        let states = query::salvaged(log, id).await?;
+        stale += u64::from(is_row || states.is_some());
     }
     Ok(stale + known.len() as u64)
 }
 
-async fn known_rows(index: &Index) -> Result<HashMap<ConversationId, String>, Error> {
+/// Rows on their way to a target, some at a time.
+struct Rows<'a> {
+    target: Target<'a>,
+    waiting: Vec<Row>,
+    put: usize,
+}
+
+impl<'a> Rows<'a> {
+    const fn new(target: Target<'a>) -> Self {
+        Self {
+            target,
+            waiting: Vec::new(),
+            put: 0,
+        }
+    }
+
+    async fn put(&mut self, seq: u64, row: Row) -> Result<(), Error> {
+        self.put += 1;
+        match &self.target {
+            Target::Serving(index, _) => index.put(seq, row),
+            Target::Beside(_) => self.waiting.push(row),
+        }
+        if self.put.is_multiple_of(BATCH) {
+            self.write().await?;
+        }
+        Ok(())
+    }
+
+    async fn remove(&self, id: ConversationId) -> Result<(), Error> {
+        match &self.target {
+            Target::Serving(index, _) => index.remove(id),
+            Target::Beside(records) => {
+                records.delete(CONVERSATION, &id.to_string()).await?;
+            }
+        }
+        Ok(())
+    }
+
+    async fn write(&mut self) -> Result<(), Error> {
+        let records = match &self.target {
+            Target::Serving(index, _) => {
+                index.flush().await;
+                return Ok(());
+            }
+            Target::Beside(records) => *records,
+        };
+        let mut batch = Vec::with_capacity(self.waiting.len());
+        for row in self.waiting.drain(..) {
+            let record = row.record().map_err(|source| Error::Encode { source })?;
+            batch.push((CONVERSATION.to_owned(), record));
+        }
+        records.mset(batch).await
+    }
+}
+
+impl<'a> Target<'a> {
+    const fn records(&self) -> &'a dyn RecordStorage {
+        match self {
+            Self::Serving(_, records) | Self::Beside(records) => *records,
+        }
+    }
+}
+
+/// The fingerprints of all rows; `None` for one that must be made anew.
+async fn known_rows(
+    records: &dyn RecordStorage,
+) -> Result<HashMap<ConversationId, Option<String>>, Error> {
     let mut known = HashMap::new();
     let mut cursor = None;
     loop {
@@ -118,12 +251,10 @@ async fn known_rows(index: &Index) -> Result<HashMap<ConversationId, String>, Er
             .order(Order::Ascending)
             .cursor(cursor)
             .limit(1_000);
-        let page = index.records.list(CONVERSATION, options).await?;
+        let page = records.list(CONVERSATION, options).await?;
         for record in &page.records {
             if let Ok(id) = record.key.parse() {
-                // A row that cannot be read has no fingerprint and so is made anew.
-                let fingerprint = Row::parse(record).map(|row| row.fingerprint);
-                known.insert(id, fingerprint.unwrap_or_default());
+                known.insert(id, Row::fingerprint_of(record));
             }
         }
         cursor = page.next;
@@ -133,16 +264,12 @@ async fn known_rows(index: &Index) -> Result<HashMap<ConversationId, String>, Er
     }
 }
 
-async fn one(
-    log: &Arc<dyn LogStorage>,
-    index: &Index,
-    id: ConversationId,
-    known: Option<&String>,
-) -> Outcome {
-    match try_one(log, index, id, known).await {
-        Ok(outcome) => outcome,
-        Err(error) => Outcome::Damaged(format!("conversation {id}: {error}")),
-    }
+/// The conversations that have a directory.
+async fn ids(log: &Arc<dyn LogStorage>) -> Result<Vec<ConversationId>, Error> {
+    let listing = log.list(Some(&conversations_path()?)).await?;
+    let names = listing.paths.iter();
+    let names = names.filter_map(|path| path.as_str().rsplit('/').next());
+    Ok(names.filter_map(|name| name.parse().ok()).collect())
 }
 
 /// Makes the row of one conversation anew.
@@ -151,40 +278,63 @@ pub(crate) async fn reindex_one(
     index: &Index,
     id: ConversationId,
 ) -> Result<(), Error> {
-    try_one(log, index, id, None).await?;
+    match find(log, id).await? {
+        Found::Row(row, seq, _) => index.put(seq, *row),
+        _ => index.remove(id),
+    }
     Ok(())
 }
 
-async fn try_one(
+async fn is_unchanged(
     log: &Arc<dyn LogStorage>,
-    index: &Index,
     id: ConversationId,
-    known: Option<&String>,
-) -> Result<Outcome, Error> {
-    let Some(fingerprint) = log.fingerprint(&metadata_key(id)?).await? else {
-        return Ok(Outcome::Nothing(id));
+    known: Option<String>,
+) -> bool {
+    let (Some(known), Ok(key)) = (known, metadata_key(id)) else {
+        return false;
     };
-    if known.is_some_and(|known| known == fingerprint.as_str()) {
-        return Ok(Outcome::Kept);
-    }
-    let Some(states) = query::states(log, id).await? else {
-        return Ok(Outcome::Nothing(id));
+    let fingerprint = log.fingerprint(&key).await.ok().flatten();
+    fingerprint.is_some_and(|fingerprint| fingerprint.as_str() == known)
+}
+
+async fn find(log: &Arc<dyn LogStorage>, id: ConversationId) -> Result<Found, Error> {
+    // Taken before the read: what comes between is read again the next time.
+    let fingerprint = log.fingerprint(&metadata_key(id)?).await?;
+    let Some(states) = query::salvaged(log, id).await? else {
+        // A crash came between the entry that deletes it and the move, or the move is on its way right now.
+        if query::states(log, id)
+            .await?
+            .is_some_and(|states| states.deleted)
+        {
+            trash::move_in(log, id).await?;
+        }
+        return Ok(Found::Nothing);
     };
-    if states.deleted {
-        // A crash came between the entry and the move, or the move is on its way right now.
-        trash::move_in(log, id).await?;
-        return Ok(Outcome::Nothing(id));
+    // No stream has an empty fingerprint: it is looked at again the next time.
+    let fingerprint = fingerprint.unwrap_or_else(|| Fingerprint::new(""));
+    Ok(row(&states, &fingerprint))
+}
+
+/// What a conversation whose log cannot be read at all is listed with.
+fn unreadable(id: ConversationId, is_known: bool, error: &Error) -> Found {
+    let message = describe(error);
+    if is_known {
+        return Found::Unreadable(message);
     }
+    let mut states = States::default();
+    salvage::conversation(&mut states, id, &Listing::default());
+    states.damaged = vec![message];
+    row(&states, &Fingerprint::new(""))
+}
+
+/// The row of a conversation as its states tell it.
+fn row(states: &States, fingerprint: &Fingerprint) -> Found {
     let Some(conversation) = states.wire_conversation() else {
-        let damage = states.damaged.join("; ");
-        return Ok(Outcome::Damaged(format!(
-            "conversation {id}: no state can be read: {damage}"
-        )));
+        return Found::Nothing;
     };
-    let waiting = states
-        .sessions
-        .values()
-        .any(|session| !session.queue.is_empty());
-    index.put(states.last, Row::new(conversation, waiting, &fingerprint));
-    Ok(Outcome::Made)
+    let mut sessions = states.sessions.values();
+    let waiting = sessions.any(|session| !session.queue.is_empty());
+    let damage = conversation.damaged.clone();
+    let row = Row::new(conversation, waiting, fingerprint);
+    Found::Row(Box::new(row), states.last, damage)
 }

@@ -45,7 +45,9 @@ pub(crate) async fn states(
     let mut states = Backwards::new(with_items);
     let key = metadata_key(id)?;
     let found = each_backwards(log, &key, STATES, |entry| states.take(&entry)).await?;
-    Ok(found.then(|| states.finish()))
+    let mut latest = states.finish();
+    latest.states.check_id(id);
+    Ok(found.then_some(latest))
 }
 
 /// Reads the newest items of a session, as many as it takes to finish what was left open.

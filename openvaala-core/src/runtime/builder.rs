@@ -9,15 +9,15 @@ use openvaala_executor::tool::Tool;
 use openvaala_protocol::conversation::ModelRef;
 use openvaala_protocol::time::Timestamp;
 use openvaala_storage::{LogStorage, RecordStorage};
-use tokio::sync::{mpsc, watch};
+use tokio::sync::{mpsc, oneshot, watch};
+use tokio::task::JoinSet;
 
-use super::run::RuntimeLoop;
+use super::run::{Command, RuntimeLoop};
 use super::{AgentDefinition, Definitions, Runtime};
 use crate::agent::RetryPolicy;
 use crate::conversation::ConversationDeps;
 use crate::dao::files::Files;
-use crate::dao::index::Index;
-use crate::dao::reindex::{Extent, reindex};
+use crate::dao::index::{Keeper, Left, Origin};
 use crate::dao::staging::Staging;
 use crate::dao::trash;
 use crate::environment::{Clock, IdSource, RandomIds, SystemClock};
@@ -27,8 +27,8 @@ use crate::model::ModelProvider;
 /// Requests that may wait for a runtime.
 const INBOX: usize = 256;
 
-/// The logs and the records of a runtime.
-type Storages = (Arc<dyn LogStorage>, Arc<dyn RecordStorage>, Files);
+/// The logs of a runtime, where its index lies, and what is known of its files.
+type Storages = (Arc<dyn LogStorage>, Origin, Files);
 
 /// Describes a runtime: its storage, its models, its executors.
 ///
@@ -184,18 +184,25 @@ impl RuntimeBuilder {
         self
     }
 
-    /// Opens the storage, brings the index up to date, ends turns that were left open, and starts the runtime.
+    /// Opens the logs and starts the runtime.
     ///
-    /// Spawns the runtime's loop onto the tokio runtime that this is called in.
+    /// In the background the index is opened and brought up to date, and turns that were left open are ended; see
+    /// [`Runtime::caught_up`]. An index that cannot be used keeps no runtime from starting. Spawns the runtime's loops
+    /// onto the tokio runtime that this is called in.
     ///
     /// # Errors
     /// [`RuntimeError::Builder`] if something is missing, or the storage's error: among others that another
     /// process has the data directory.
     pub async fn build(mut self) -> Result<Runtime, RuntimeError> {
         self.check()?;
-        let (logs, records, files) = self.open_storage().await?;
+        let (logs, origin, files) = self.open_storage().await?;
         let (log, staging) = stage(logs)?;
-        let (index, index_task) = Index::new(records);
+        for id in trash::finish_restorations(&log).await? {
+            tracing::info!(conversation = %id, "its restoration from the trash was finished");
+        }
+        let (tell_left, left) = mpsc::unbounded_channel();
+        let tell_left = (!self.index_only).then_some(tell_left);
+        let (index, writer, keeper) = Keeper::start(Arc::clone(&log), origin, tell_left);
         let (tell, definitions) = watch::channel(Arc::new(self.definitions));
         let deps = ConversationDeps {
             log: Arc::clone(&log),
@@ -206,22 +213,20 @@ impl RuntimeBuilder {
             definitions,
         };
         let (commands, inbox) = mpsc::channel(INBOX);
-        tokio::spawn(RuntimeLoop::new(deps, inbox).run(index_task));
-        let runtime = Runtime {
+        let (tell_caught_up, caught_up) = watch::channel(false);
+        let mut tasks = JoinSet::new();
+        tasks.spawn(writer);
+        tasks.spawn(keeper);
+        tasks.spawn(finish(commands.downgrade(), left, tell_caught_up));
+        tokio::spawn(RuntimeLoop::new(deps, inbox).run(tasks));
+        Ok(Runtime {
             commands,
             definitions: tell,
-            log,
             index,
+            log,
             files,
-        };
-        for id in trash::finish_restorations(&runtime.log).await? {
-            tracing::info!(conversation = %id, "its restoration from the trash was finished");
-        }
-        runtime.catch_up().await?;
-        if !self.index_only {
-            runtime.finish_what_was_left().await?;
-        }
-        Ok(runtime)
+            caught_up,
+        })
     }
 
     fn check(&self) -> Result<(), RuntimeError> {
@@ -254,7 +259,9 @@ impl RuntimeBuilder {
             self.data_dir.take(),
             self.in_memory,
         ) {
-            (Some(logs), Some(records), None, false) => Ok((logs, records, Files::default())),
+            (Some(logs), Some(records), None, false) => {
+                Ok((logs, Origin::Given(records), Files::default()))
+            }
             (None, None, Some(path), false) => {
                 let clock = self.clock.get_or_insert_with(|| Arc::new(SystemClock));
                 open_data_dir(path, self.announce.take(), clock.now()).await
@@ -272,24 +279,30 @@ impl RuntimeBuilder {
     }
 }
 
-impl Runtime {
-    /// Brings the index in step with the log.
-    async fn catch_up(&self) -> Result<(), RuntimeError> {
-        let report = reindex(&self.log, &self.index, Extent::Changed, None).await?;
-        for damaged in &report.damaged {
-            tracing::warn!("{damaged}");
-        }
-        Ok(())
-    }
-
-    /// Opens what was left at work: its turns are ended, its waiting inputs run.
-    async fn finish_what_was_left(&self) -> Result<(), RuntimeError> {
-        for id in self.index.active().await? {
-            if let Err(error) = self.open(id).await {
-                tracing::warn!(conversation = %id, %error, "it was left at work and cannot be opened");
+/// Opens what was left at work: its turns are ended, its waiting inputs run. Keeps no runtime alive.
+async fn finish(
+    commands: mpsc::WeakSender<Command>,
+    mut left: mpsc::UnboundedReceiver<Left>,
+    caught_up: watch::Sender<bool>,
+) {
+    while let Some(left) = left.recv().await {
+        let id = match left {
+            Left::Conversation(id) => id,
+            Left::All => {
+                caught_up.send_replace(true);
+                continue;
             }
+        };
+        let (reply, opened) = oneshot::channel();
+        let Some(commands) = commands.upgrade() else {
+            return;
+        };
+        // Whoever stops the runtime meanwhile leaves it to the next start.
+        let _ = commands.send(Command::Open { id, reply }).await;
+        drop(commands);
+        if let Ok(Err(error)) = opened.await {
+            tracing::warn!(conversation = %id, %error, "it was left at work and cannot be opened");
         }
-        Ok(())
     }
 }
 
@@ -299,27 +312,20 @@ async fn open_data_dir(
     announce: Option<String>,
     now: Timestamp,
 ) -> Result<Storages, RuntimeError> {
+    use crate::dao::index::DataDirIndex;
     use openvaala_storage::file::{FileOptions, FileStorage};
-    use openvaala_storage::sqlite::{SqliteDatabase, SqliteOptions};
 
     let opened = tokio::task::spawn_blocking(move || {
         let logs = FileStorage::open(FileOptions::new(&path).started_at(now.as_millis()))?;
         if let Some(address) = announce {
             logs.announce(&address)?;
         }
-        let options = SqliteOptions::file(path.join("metadata.db"))
-            .namespaces(crate::dao::index::namespaces());
-        // The index is disposable: one that cannot be read is set aside and made anew.
-        let opened = SqliteDatabase::open_or_replace(options)?;
-        if let Some(aside) = &opened.replaced {
-            tracing::warn!(path = %aside.display(), "the index could not be read and was set aside");
-        }
-        Ok::<_, openvaala_storage::Error>((logs, opened.database))
+        Ok::<_, openvaala_storage::Error>((logs, DataDirIndex::new(&path)))
     });
-    let (logs, database) = opened.await.map_err(|_| RuntimeError::Stopped)??;
+    let (logs, index) = opened.await.map_err(|_| RuntimeError::Stopped)??;
     let logs = Arc::new(logs);
     let files = Files::new(Arc::clone(&logs));
-    Ok((logs, Arc::new(database.records()), files))
+    Ok((logs, Origin::Place(Arc::new(index)), files))
 }
 
 #[cfg(not(all(feature = "file", feature = "sqlite")))]
@@ -339,9 +345,10 @@ fn open_in_memory() -> Result<Storages, RuntimeError> {
 
     let options = SqliteOptions::in_memory().namespaces(crate::dao::index::namespaces());
     let database = SqliteDatabase::open(options)?;
+    let records = Arc::new(database.records());
     Ok((
         Arc::new(database.log()),
-        Arc::new(database.records()),
+        Origin::Given(records),
         Files::default(),
     ))
 }

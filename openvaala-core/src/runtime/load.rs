@@ -8,6 +8,7 @@ use super::NewConversation;
 use crate::conversation::{ConversationDeps, ConversationStart, open_workspaces};
 use crate::dao::metadata_key;
 use crate::dao::mutation::Writer;
+use crate::dao::query;
 use crate::dao::query::States;
 use crate::dao::record::{ConversationState, SessionState, State};
 use crate::dao::tail::{self, LatestStates};
@@ -46,6 +47,7 @@ pub(super) async fn create(
         executors,
         created_at: now,
         updated_at: now,
+        damaged: None,
     };
     let root = SessionState {
         id: session,
@@ -138,16 +140,25 @@ pub(super) async fn open(
     })
 }
 
-/// The latest states of a conversation that has to exist.
+/// The latest states of a conversation that has to exist; what of it cannot be read is made up for as far as that goes.
 async fn existing(
     deps: &ConversationDeps,
     id: ConversationId,
 ) -> Result<(ConversationState, LatestStates), RuntimeError> {
-    let latest = tail::states(&deps.log, id).await?;
-    let latest = latest.filter(|latest| !latest.states.deleted);
-    let Some(latest) = latest else {
-        return Err(RuntimeError::ConversationNotFound { id });
-    };
-    let state = latest.states.expect_conversation(id)?;
-    Ok((state, latest))
+    if let Some(mut latest) = tail::states(&deps.log, id).await? {
+        if latest.states.deleted {
+            return Err(RuntimeError::ConversationNotFound { id });
+        }
+        latest.states.check_own(id)?;
+        let damaged = latest.states.damage();
+        if let Some(state) = &mut latest.states.conversation
+            && latest.states.sessions.contains_key(&state.root_session)
+        {
+            state.damaged = damaged;
+            return Ok((state.clone(), latest));
+        }
+    }
+    let model = deps.definitions.borrow().default_model.clone();
+    let (state, states) = query::existing(&deps.log, id, model).await?;
+    Ok((state, LatestStates::of_all(states)))
 }

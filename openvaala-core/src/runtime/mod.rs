@@ -27,8 +27,7 @@ pub use self::trash::{DeletedConversation, EmptyTrash};
 use crate::conversation::ConversationHandle;
 use crate::dao::files::Files;
 use crate::dao::index::Index;
-use crate::dao::list::{ConversationPage, ListConversations, list};
-use crate::dao::reindex::{Extent, reindex};
+use crate::dao::list::{ConversationPage, ListConversations};
 use crate::dao::trash::{self as dao_trash, TrashedConversation};
 use crate::error::RuntimeError;
 
@@ -40,9 +39,10 @@ use crate::error::RuntimeError;
 pub struct Runtime {
     commands: mpsc::Sender<Command>,
     definitions: watch::Sender<Arc<Definitions>>,
-    log: Arc<dyn LogStorage>,
     index: Index,
+    log: Arc<dyn LogStorage>,
     files: Files,
+    caught_up: watch::Receiver<bool>,
 }
 
 /// What a new conversation begins with.
@@ -152,11 +152,26 @@ impl Runtime {
 
     /// Lists conversations, the last used first. Empty ones that are still in memory are not listed.
     ///
+    /// A damaged conversation is listed like any other, with what is known of it. After a start, and while the index is
+    /// repaired, waits at most a second for it; then the page says that it is [stale](ConversationPage::stale).
+    ///
     /// # Errors
     /// [`RuntimeError::InvalidInput`] for a cursor that no page gave, or the storage's error if the index cannot be read.
     pub async fn list(&self, options: ListConversations) -> Result<ConversationPage, RuntimeError> {
-        self.index.flush().await;
-        list(&*self.index.records, options).await
+        self.index.list(options).await
+    }
+
+    /// Waits until all that an earlier runtime has left is taken care of: the index is in step with the log, turns that were
+    /// left open have ended.
+    ///
+    /// Nothing has to wait for it: what is opened is settled by then, and a list says whether it is stale.
+    pub async fn caught_up(&self) {
+        // An error says that the runtime has ended, or that it leaves alone what was left.
+        let _ = self
+            .caught_up
+            .clone()
+            .wait_for(|caught_up| *caught_up)
+            .await;
     }
 
     /// Deletes a conversation: what runs in it is interrupted, whoever watches is told, and all of it goes to the trash.
@@ -207,6 +222,9 @@ impl Runtime {
 
     /// Makes the index anew from the log; tells how far it is through `progress`, which may lose figures if full.
     ///
+    /// It is made beside the old one, which serves meanwhile, and takes its place when it is whole: an interruption leaves the
+    /// old one. Dropping the future does not stop it.
+    ///
     /// # Errors
     /// The storage's error if log or index fail as a whole. Single conversations that cannot be read are in
     /// the report.
@@ -214,7 +232,7 @@ impl Runtime {
         &self,
         progress: mpsc::Sender<Progress>,
     ) -> Result<ReindexReport, RuntimeError> {
-        Ok(reindex(&self.log, &self.index, Extent::All, Some(progress)).await?)
+        self.index.rebuild(Some(progress)).await
     }
 
     /// Tells how the runtime is.

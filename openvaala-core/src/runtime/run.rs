@@ -7,16 +7,19 @@ use futures::future::join_all;
 use openvaala_protocol::id::ConversationId;
 use tokio::sync::{mpsc, oneshot};
 use tokio::task::JoinSet;
-use tokio::time::{Instant, MissedTickBehavior, interval, sleep_until};
+use tokio::time::{Instant, MissedTickBehavior, interval, sleep_until, timeout};
 
 use super::trash::{TrashCommand, TrashQueue, perform};
 use super::unload::{Unused, until_next_look};
 use super::{NewConversation, RuntimeStatus, load};
 use crate::conversation::{ConversationDeps, ConversationHandle, ConversationStart, start};
+use crate::dao::index::Row;
 use crate::error::RuntimeError;
 
 /// How often the trash is looked at for what is too old.
 const EXPIRY: Duration = Duration::from_secs(3_600);
+/// How long the last rows may take to their place.
+const LAST_ROWS: Duration = Duration::from_secs(2);
 
 type Reply<T> = oneshot::Sender<Result<T, RuntimeError>>;
 
@@ -96,10 +99,8 @@ impl RuntimeLoop {
         }
     }
 
-    /// Runs until it is stopped or nobody holds the runtime; `index` is the task behind the index.
-    pub(super) async fn run(mut self, index: impl Future<Output = ()> + Send + 'static) {
-        let mut index_task = JoinSet::new();
-        index_task.spawn(index);
+    /// Runs until it is stopped or nobody holds the runtime, and ends those tasks with it.
+    pub(super) async fn run(mut self, mut tasks: JoinSet<()>) {
         let mut expiry = interval(EXPIRY);
         expiry.set_missed_tick_behavior(MissedTickBehavior::Delay);
         let mut look = Instant::now() + self.until_next_look();
@@ -125,7 +126,9 @@ impl RuntimeLoop {
                 }
             }
         }
-        self.deps.index.flush().await;
+        // What cannot be written is made anew at the next start.
+        let _ = timeout(LAST_ROWS, self.deps.index.flush()).await;
+        tasks.shutdown().await;
         for reply in self.stopping.drain(..) {
             let _ = reply.send(());
         }
@@ -296,6 +299,7 @@ impl RuntimeLoop {
             Done::Opened {
                 start: Ok(start), ..
             } => {
+                self.heal_row(&start);
                 let handle = self.start(*start);
                 self.work.spawn(async move {
                     handle.settle().await;
@@ -312,6 +316,9 @@ impl RuntimeLoop {
                 id,
                 start: Err(error),
             } => {
+                if matches!(error, RuntimeError::ConversationNotFound { .. }) {
+                    self.deps.index.remove(id);
+                }
                 let mut error = Some(error);
                 for reply in self.opening.remove(&id).unwrap_or_default() {
                     // The first is told the cause; the others, who asked at the same moment, may ask again.
@@ -329,6 +336,23 @@ impl RuntimeLoop {
             }
             Done::Stopped | Done::Told => {}
         }
+    }
+
+    /// What was read for an opening also puts the row right, should it be missing or old.
+    fn heal_row(&self, start: &ConversationStart) {
+        let Some((seq, fingerprint)) = &start.metadata else {
+            return;
+        };
+        if self.deps.staging.is_staged(start.state.id) {
+            return;
+        }
+        let Some(conversation) = start.states.wire_conversation() else {
+            return;
+        };
+        let mut sessions = start.states.sessions.values();
+        let waiting = sessions.any(|session| !session.queue.is_empty());
+        let row = Row::new(conversation, waiting, fingerprint);
+        self.deps.index.put(*seq, row);
     }
 
     fn start(&mut self, begin: ConversationStart) -> ConversationHandle {

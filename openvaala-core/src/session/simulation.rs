@@ -662,6 +662,7 @@ fn conversation(session: &SessionState) -> ConversationState {
         executors: Vec::new(),
         created_at: session.created_at,
         updated_at: session.updated_at,
+        damaged: None,
     }
 }
 

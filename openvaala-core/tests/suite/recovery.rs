@@ -78,7 +78,7 @@ async fn p_17_a_turn_that_ran_when_the_runtime_vanished_is_interrupted_and_nothi
 }
 
 /// The old runtime's loops end in their own time after its last handle is gone; the lock tells when.
-async fn reopen(script: std::sync::Arc<Script>, data: &Path) -> openvaala_core::Runtime {
+pub(crate) async fn reopen(script: std::sync::Arc<Script>, data: &Path) -> openvaala_core::Runtime {
     loop {
         match builder(script.clone()).data_dir(data).build().await {
             Ok(runtime) => return runtime,

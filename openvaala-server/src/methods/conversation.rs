@@ -73,6 +73,7 @@ pub(crate) async fn list(context: &Context, params: ListParams) -> Result<ListRe
     Ok(ListResult {
         conversations: page.conversations,
         next: page.next,
+        stale: page.stale,
     })
 }
 

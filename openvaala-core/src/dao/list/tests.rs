@@ -41,6 +41,7 @@ fn conversation(n: u128) -> Conversation {
         }],
         created_at: at(0),
         updated_at: at(n),
+        damaged: None,
     }
 }
 
@@ -165,7 +166,8 @@ async fn a_filter_that_nothing_passes_gives_one_empty_page() {
         page,
         ConversationPage {
             conversations,
-            next
+            next,
+            stale: false,
         }
     );
 }

@@ -19,6 +19,23 @@ pub(crate) struct LatestStates {
     pub(crate) inputs: BTreeMap<SessionId, HashSet<ItemId>>,
 }
 
+impl LatestStates {
+    /// Where all states were read.
+    pub(crate) fn of_all(states: States) -> Self {
+        let mut inputs: BTreeMap<SessionId, HashSet<ItemId>> = BTreeMap::new();
+        for turn in states.turns.values() {
+            let taken = inputs.entry(turn.session_id).or_default();
+            taken.extend(turn.inputs.iter().copied());
+        }
+        Self {
+            // It is written again soon.
+            conversation_seq: 0,
+            inputs,
+            states,
+        }
+    }
+}
+
 /// Takes in a metadata stream from its end.
 #[derive(Debug)]
 pub(super) struct Backwards {
@@ -63,7 +80,10 @@ impl Backwards {
             Ok(ReadState::State(state)) => self.state(entry.seq, *state),
             Ok(ReadState::Deleted { kind, id, .. }) => self.deleted(kind, id),
             Ok(ReadState::Restored) => self.decided = true,
-            Ok(ReadState::Newer { .. } | ReadState::Foreign) => {}
+            Ok(ReadState::Newer { format }) => {
+                states.newer = states.newer.max(Some(format));
+            }
+            Ok(ReadState::Foreign) => {}
             Err(error) => states
                 .damaged
                 .push(format!("metadata entry {}: {error}", entry.seq)),

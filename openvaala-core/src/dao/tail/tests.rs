@@ -42,6 +42,7 @@ fn conversation(title: usize) -> State {
         executors: Vec::new(),
         created_at: Timestamp::from_millis(0),
         updated_at: Timestamp::from_millis(0),
+        damaged: None,
     })
 }
 

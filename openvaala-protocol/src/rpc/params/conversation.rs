@@ -82,6 +82,10 @@ pub struct ListResult {
     pub conversations: Vec<Conversation>,
     /// Where the next page begins; `None` at the end.
     pub next: Option<String>,
+    /// Whether newer changes may be missing, because the index is still being brought up to date.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    #[cfg_attr(feature = "schema", ts(as = "Option<_>", optional))]
+    pub stale: bool,
 }
 
 /// Parameters of `conversation/get`.
