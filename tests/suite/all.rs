@@ -32,6 +32,7 @@ mod kill_points;
 mod litellm;
 mod load;
 mod many;
+mod memory;
 mod one_owner;
 mod power_cut;
 mod slow_disk;

@@ -53,7 +53,8 @@ async fn r_24_r_25_a_restoration_of_a_server_that_is_killed_anywhere_is_whole_or
 }
 
 #[tokio::test]
-async fn r_24_r_25_a_trash_whose_emptying_is_killed_anywhere_is_whole_or_empty_and_its_space_is_free() {
+async fn r_24_r_25_a_trash_whose_emptying_is_killed_anywhere_is_whole_or_empty_and_its_space_is_free()
+ {
     at_every_call(Work::Empty).await;
 }
 
@@ -110,10 +111,18 @@ async fn killed_at(
     let mut watcher = Watcher::with_journal(&server.discovery, watcher.journal).await;
     let is_listed = watcher.list().await.unwrap().iter().any(|it| it.id == id);
     let is_trashed = trash(&watcher.client).await.contains(&id);
-    let found = format!("{work:?} {calls} {n}: told {told:?}, listed {is_listed}, in the trash {is_trashed}");
+    let found = format!(
+        "{work:?} {calls} {n}: told {told:?}, listed {is_listed}, in the trash {is_trashed}"
+    );
     match work {
-        Work::Delete => assert!(is_trashed != is_listed && (told.is_err() || is_trashed), "I-1: {found}"),
-        Work::Restore => assert!(is_trashed != is_listed && (told.is_err() || is_listed), "I-1: {found}"),
+        Work::Delete => assert!(
+            is_trashed != is_listed && (told.is_err() || is_trashed),
+            "I-1: {found}"
+        ),
+        Work::Restore => assert!(
+            is_trashed != is_listed && (told.is_err() || is_listed),
+            "I-1: {found}"
+        ),
         Work::Empty => assert!(!is_listed && (told.is_err() || !is_trashed), "I-1: {found}"),
     }
     if is_listed || is_trashed {
@@ -125,9 +134,11 @@ async fn killed_at(
         assert_eq!(turn.status, TurnStatus::Completed, "{found}");
     } else {
         watcher.journal.conversations.remove(&id);
-        wait::until("its space to be free", || match named(sandbox.data(), id).as_slice() {
-            [] => Ok(()),
-            left => Err(format!("{found}: {left:?}")),
+        wait::until("its space to be free", || {
+            match named(sandbox.data(), id).as_slice() {
+                [] => Ok(()),
+                left => Err(format!("{found}: {left:?}")),
+            }
         });
     }
     stop(server).await;
@@ -139,11 +150,13 @@ async fn perform(client: &Client, work: Work, id: ConversationId) -> Result<(), 
     let conversation_id = id;
     match work {
         Work::Delete => {
-            let deleted = client.call::<method::ConversationDelete>(DeleteParams { conversation_id });
+            let deleted =
+                client.call::<method::ConversationDelete>(DeleteParams { conversation_id });
             assert!(deleted.await?.in_trash);
         }
         Work::Restore => {
-            let restored = client.call::<method::ConversationRestore>(RestoreParams { conversation_id });
+            let restored =
+                client.call::<method::ConversationRestore>(RestoreParams { conversation_id });
             restored.await?;
         }
         Work::Empty => {
