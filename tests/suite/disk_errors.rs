@@ -46,6 +46,11 @@ async fn r_14_a_quota_that_is_used_up_is_told_and_the_log_goes_on_without_a_rest
 }
 
 #[tokio::test]
+async fn r_15_a_write_that_would_block_is_told_and_the_log_goes_on_without_a_restart() {
+    each_call_of_a_log(WRITES, "EAGAIN").await;
+}
+
+#[tokio::test]
 async fn r_15_an_interrupted_write_is_completed_and_nobody_notices() {
     let Some(mut world) = World::new("r_15: EINTR").await else {
         return;

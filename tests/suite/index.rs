@@ -20,6 +20,7 @@ use openvaala_tests::wait;
 use openvaala_tests::watcher::Watcher;
 use pretty_assertions::assert_eq;
 
+use crate::many::many;
 use crate::support::{
     conversation_in, conversations_on_disk, expect_index_follows, fill, listed, sandbox_with_model,
     stop,
@@ -258,13 +259,12 @@ async fn x_09_a_reindex_that_is_killed_at_any_time_leaves_nothing_half() {
 
 #[tokio::test]
 async fn x_10_damaged_conversations_are_named_and_hide_no_other() {
-    const ALL: usize = 60;
-    let (sandbox, _model) = sandbox_with_model();
-    fill(&sandbox, ALL).await;
+    const ALL: usize = 200;
+    let (sandbox, _model) = many(ALL).await;
     let damaged: Vec<PathBuf> = sandbox
         .conversations()
         .into_iter()
-        .step_by(25)
+        .step_by(90)
         .take(3)
         .collect();
     for folder in &damaged {

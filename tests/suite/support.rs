@@ -166,6 +166,12 @@ pub(crate) fn data_of(stream: &Path) -> Vec<Value> {
     lines.map(|line| line["data"].clone()).collect()
 }
 
+/// A line of a log with that payload and a checksum that is right.
+pub(crate) fn log_line(seq: usize, time: i64, data: &str) -> String {
+    let crc = crc32c::crc32c(format!("{seq},{time},{data}").as_bytes());
+    format!("{{\"seq\":{seq},\"time\":{time},\"crc\":\"{crc:08x}\",\"data\":{data}}}\n")
+}
+
 /// The items of one kind.
 pub(crate) fn of_kind<'a>(items: &'a [Value], kind: &str) -> Vec<&'a Value> {
     items.iter().filter(|item| item["kind"] == kind).collect()

@@ -14,6 +14,7 @@ use crate::log::{LogStorage, LogStorageExt, ReadOptions, StreamKey};
 
 const EIO: i32 = 5;
 const EINTR: i32 = 4;
+const EAGAIN: i32 = 11;
 const ENOSPC: i32 = 28;
 const ALL: &[Op] = &[
     Op::CreateDir,
@@ -166,6 +167,28 @@ async fn r_15_short_and_interrupted_writes_are_completed() {
     each(&[Op::Write], Fault::Half(EINTR), none).await;
     assert_eq!(each(&[Op::Write], Fault::Once(EINTR), none).await, 7);
     assert!(each(&[Op::Read], Fault::Once(EINTR), none).await > 0);
+    // However short they are, from any of them on.
+    for most in [1, 7, 64] {
+        assert!(
+            each(&[Op::Write], Fault::Short(most), none).await > 7,
+            "{most}"
+        );
+    }
+}
+
+#[tokio::test]
+async fn r_15_a_write_that_would_block_is_told_and_leaves_no_half_line() {
+    let one = |errors: &[Error]| {
+        assert!(errors.len() <= 1, "{errors:?}");
+        for error in errors {
+            let Error::Io { source, .. } = error else {
+                panic!("{error}");
+            };
+            assert_eq!(source.raw_os_error(), Some(EAGAIN));
+        }
+    };
+    assert_eq!(each(&[Op::Write], Fault::Once(EAGAIN), one).await, 7);
+    each(&[Op::Write], Fault::Half(EAGAIN), one).await;
 }
 
 #[tokio::test]

@@ -34,6 +34,8 @@ pub(super) enum Fault {
     Forever(i32),
     /// Half of a write, then this error.
     Half(i32),
+    /// From then on every write takes so few bytes at the most.
+    Short(usize),
 }
 
 #[derive(Debug)]
@@ -126,9 +128,19 @@ impl Plan {
         }
     }
 
+    fn is_armed(&self) -> bool {
+        let at = self.at.load(Ordering::SeqCst);
+        at > 0 && self.count.load(Ordering::SeqCst) >= at
+    }
+
     /// Tells how much of a write gets through.
     fn write(&self, length: usize) -> io::Result<usize> {
         self.check(Op::Write)?;
+        if let Fault::Short(most) = self.fault
+            && self.is_armed()
+        {
+            return Ok(length.min(most));
+        }
         let Fault::Half(code) = self.fault else {
             return Ok(length);
         };
