@@ -44,6 +44,7 @@
 //! | `sqlite` | `sqlite::SqliteDatabase`: logs and records in SQLite, on disk or in memory |
 //! | `staged` | `StagedLogStorage`, `StagedRecordStorage`: in memory until promoted to a real storage |
 //! | `conformance` | the suites that every back end must pass, as macros |
+//! | `sim` | `sim::SimFs`: a simulated file system with power cuts and failing disks, for tests (not covered by semver) |
 //!
 //! # A line of the file back end
 //!
@@ -86,6 +87,8 @@ pub mod file;
 pub mod fs;
 mod log;
 mod record;
+#[cfg(all(feature = "file", any(test, feature = "sim")))]
+pub mod sim;
 #[cfg(feature = "sqlite")]
 pub mod sqlite;
 #[cfg(feature = "staged")]
