@@ -9,6 +9,7 @@ mod lock;
 mod outside;
 mod places;
 mod sharing;
+mod simulation;
 mod torn;
 
 use std::fs;

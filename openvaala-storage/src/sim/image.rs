@@ -8,9 +8,16 @@ const SECTOR: usize = 512;
 #[derive(Clone, Debug)]
 enum Change {
     /// The disk has forgotten the bytes of a write, but not the length.
-    Lost { end: u64 },
-    Truncate { length: u64 },
-    Write { offset: u64, bytes: Vec<u8> },
+    Lost {
+        end: u64,
+    },
+    Truncate {
+        length: u64,
+    },
+    Write {
+        offset: u64,
+        bytes: Vec<u8>,
+    },
 }
 
 /// The content of a file.
