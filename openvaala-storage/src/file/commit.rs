@@ -309,10 +309,12 @@ impl Commit {
     }
 
     /// Takes back what a failed append may have written, so that the stream ends on an entry.
+    ///
+    /// After a failed flush as well: whoever opens the file next must not take for written what the disk has lost.
     fn roll_back(&mut self, file: &dyn FsFile, mut view: View, failure: &Failure) {
         self.stream.spoiled = true;
-        if !failure.is_flush
-            && file.truncate(view.end).is_ok()
+        if file.truncate(view.end).is_ok()
+            && !failure.is_flush
             && let Ok(stamp) = file.metadata()
         {
             self.stream.spoiled = false;

@@ -53,6 +53,9 @@ pub(super) fn remove(layout: &Layout, target: &Target, trash: u64) -> Result<boo
     let path = target.place(layout);
     let failed = |source| Error::io("delete", &path, source);
     let stamp = present(layout.fs.metadata(&path)).map_err(failed)?;
+    if stamp.is_none() {
+        flush_absence(layout, &path).map_err(failed)?;
+    }
     // Anything else of that name belongs to somebody else.
     let is_dir = matches!(target, Target::Path(_));
     if stamp.is_none_or(|stamp| stamp.is_dir != is_dir) {
@@ -72,6 +75,17 @@ pub(super) fn remove(layout: &Layout, target: &Target, trash: u64) -> Result<boo
     }
     prune(layout, parent);
     Ok(true)
+}
+
+/// Makes it durable that nothing is there: a deletion or an append that failed may have left it to chance.
+fn flush_absence(layout: &Layout, path: &Path) -> io::Result<()> {
+    let above = path.ancestors().skip(1);
+    for directory in above.take_while(|directory| directory.starts_with(&layout.root)) {
+        if present(layout.fs.sync_dir(directory))?.is_some() {
+            break;
+        }
+    }
+    Ok(())
 }
 
 /// Finishes the deletions that a crash has interrupted.

@@ -36,8 +36,8 @@ fn options(disk: &SimFs) -> FileOptions {
 /// Opens a storage; old deletions are cleaned up when it returns, so that one thing happens at a time from then on.
 fn open(options: FileOptions) -> Result<FileStorage> {
     let storage = FileStorage::open(options)?;
-    // The only thread that flushes does one thing after the other.
-    block_on(storage.delete(&key("nobody/s")))?;
+    // The only thread that flushes does one thing after the other; this is no path, so nothing happens to it.
+    block_on(storage.delete_path(&"openvaala.lock".parse().unwrap()))?;
     Ok(storage)
 }
 
@@ -137,11 +137,16 @@ fn restart(
     options: FileOptions,
     promises: &mut Promises,
     payloads: &mut Payloads,
+    is_kill: bool,
     mut goes_on: impl FnMut(&StreamKey) -> bool,
 ) -> FileStorage {
     let before = disk.tree();
     let storage = open(options).unwrap();
-    promises.check_after_crash(&storage);
+    if is_kill {
+        promises.check_after_kill(&storage);
+    } else {
+        promises.check_after_crash(&storage);
+    }
     let known = storage.reports().unwrap().len();
     assert_eq!(known, 0, "reading reports nothing, for it cuts nothing");
     for key in promises.keys() {

@@ -106,8 +106,23 @@ impl Promises {
         }
     }
 
-    /// Checks what a new process finds; from then on that is what is promised.
+    /// Checks what a process finds after a power cut; from then on that is what is promised.
     pub(super) fn check_after_crash(&mut self, storage: &FileStorage) {
+        self.check_found(storage, |_, _| {});
+        self.half_deleted = None;
+    }
+
+    /// Checks what a process finds after the end of another: what was not flushed can still come or go by a power cut.
+    pub(super) fn check_after_kill(&mut self, storage: &FileStorage) {
+        self.check_found(storage, |before, found| found.extend_from_slice(before));
+    }
+
+    /// Checks what is found; `settle` gets the versions from before and the one that was found.
+    fn check_found(
+        &mut self,
+        storage: &FileStorage,
+        settle: impl Fn(&[Version], &mut Vec<Version>),
+    ) {
         let (mut whole, mut gone) = (Vec::new(), Vec::new());
         for (key, versions) in &mut self.streams {
             let found = read(storage, key);
@@ -137,16 +152,18 @@ impl Promises {
                 };
                 list.push(key.to_string());
             }
-            *versions = vec![Version {
+            let mut now = vec![Version {
                 acknowledged: found,
                 tails: Vec::new(),
             }];
+            settle(versions, &mut now);
+            now.dedup();
+            *versions = now;
         }
         assert!(
             whole.is_empty() || gone.is_empty(),
             "a path was deleted by half: {whole:?} are there, {gone:?} are not"
         );
-        self.half_deleted = None;
     }
 
     fn versions(&mut self, key: &StreamKey) -> &mut Vec<Version> {
