@@ -90,9 +90,11 @@ fn flush_absence(layout: &Layout, path: &Path) -> io::Result<()> {
 
 /// Finishes the deletions that a crash has interrupted.
 pub(super) fn finish(layout: &Layout, leftovers: &[(PathBuf, bool)]) {
-    let cleaned = leftovers
-        .iter()
-        .try_for_each(|(path, is_dir)| layout.remove_all(path, *is_dir));
+    // Whoever has renamed them may not have come to flush it: a power cut must not bring back what is half removed.
+    let cleaned = layout.fs.sync_dir(&layout.root).and_then(|()| {
+        let mut leftovers = leftovers.iter();
+        leftovers.try_for_each(|(path, is_dir)| layout.remove_all(path, *is_dir))
+    });
     if let Err(error) = cleaned {
         tracing::warn!(root = %layout.root.display(), %error, "old deletions are not cleaned up yet; the next start tries again");
     }
