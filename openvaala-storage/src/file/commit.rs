@@ -160,8 +160,11 @@ impl Commit {
             Err(failure) => {
                 if let Some(created) = created {
                     // Nothing was acknowledged yet, so the stream does not exist.
-                    created.undo(&self.layout);
                     self.stream = Stream::default();
+                    if !created.undo(&self.layout) {
+                        // What the file holds must not count as acknowledged.
+                        (self.stream.view, self.stream.spoiled) = (Some(view), true);
+                    }
                 } else if failure.operation == ANOTHER_PROGRAM {
                     self.stream.view = None;
                 } else {

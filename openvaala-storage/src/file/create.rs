@@ -18,15 +18,17 @@ pub(super) struct Created {
 }
 
 impl Created {
-    /// Removes what was created, as far as nobody else uses it by now.
-    pub(super) fn undo(&self, layout: &Layout) {
+    /// Removes what was created, as far as nobody else uses it by now; returns whether the file is gone.
+    pub(super) fn undo(&self, layout: &Layout) -> bool {
         let mut undone = layout.fs.unlink(&self.file);
+        let is_gone = undone.is_ok();
         for directory in self.directories.iter().rev() {
             undone = undone.and_then(|()| layout.fs.remove_dir(directory));
         }
         if let Err(error) = undone {
             tracing::debug!(path = %self.file.display(), %error, "a half-made stream was left");
         }
+        is_gone
     }
 }
 

@@ -114,8 +114,8 @@ impl Disk {
     }
 
     pub(super) fn rename(&mut self, from: &Path, to: &Path) -> io::Result<()> {
-        let id = self.find(from)?;
         let ((from_dir, from_name), (to_dir, to_name)) = (self.place(from)?, self.place(to)?);
+        let id = self.find(from)?;
         if to.starts_with(from) {
             // To itself is nothing; a directory can't be moved into itself.
             return if to == from {
@@ -123,6 +123,9 @@ impl Disk {
             } else {
                 Err(io::ErrorKind::InvalidInput.into())
             };
+        }
+        if from.starts_with(to) {
+            return Err(io::ErrorKind::DirectoryNotEmpty.into());
         }
         let replaced = self.find(to).ok();
         if let Some(old) = replaced {

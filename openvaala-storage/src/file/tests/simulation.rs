@@ -5,6 +5,7 @@
 
 mod concurrent;
 mod each;
+mod once;
 mod promises;
 mod recovery;
 mod schedule;
