@@ -41,6 +41,7 @@ mod random;
 mod tests;
 
 use std::collections::BTreeMap;
+use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -153,7 +154,7 @@ impl SimFs {
 
 impl State {
     /// Counts an operation; returns what is special about it.
-    fn begin(&mut self, op: Op, path: &Path) -> std::io::Result<Option<Effect>> {
+    fn begin(&mut self, op: Op, path: &Path) -> io::Result<Option<Effect>> {
         self.faults.begin(Operation {
             op,
             path: path.to_owned(),

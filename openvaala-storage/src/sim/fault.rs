@@ -1,8 +1,8 @@
 //! Operations that fail, or do something else than they say.
 
 use std::collections::{BTreeMap, VecDeque};
-use std::io;
 use std::path::PathBuf;
+use std::{io, mem};
 
 const TRACED: usize = 500;
 const EIO: i32 = 5;
@@ -112,7 +112,7 @@ impl Faults {
     pub(super) fn clear(&mut self) -> bool {
         self.to_come.clear();
         self.cut = false;
-        std::mem::take(&mut self.happened)
+        mem::take(&mut self.happened)
     }
 
     pub(super) fn is_cut(&self) -> bool {

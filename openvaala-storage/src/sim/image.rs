@@ -131,7 +131,7 @@ fn junk(place: &mut [u8], random: &mut Random) {
     for (at, byte) in place.iter_mut().enumerate() {
         *byte = match at % (text.len() + 1) {
             column if as_text => text.get(column).copied().unwrap_or(b'\n'),
-            _ => random.next() as u8,
+            _ => random.draw() as u8,
         };
     }
 }

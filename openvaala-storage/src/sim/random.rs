@@ -13,7 +13,7 @@ impl Random {
     }
 
     /// Returns the next number (the generator is SplitMix64).
-    pub fn next(&mut self) -> u64 {
+    pub fn draw(&mut self) -> u64 {
         self.state = self.state.wrapping_add(0x9e37_79b9_7f4a_7c15);
         let mut z = self.state;
         z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
@@ -23,7 +23,7 @@ impl Random {
 
     /// Returns a number below a bound; 0 for the bound 0.
     pub fn below(&mut self, bound: u64) -> u64 {
-        self.next().checked_rem(bound).unwrap_or(0)
+        self.draw().checked_rem(bound).unwrap_or(0)
     }
 
     /// Returns true that many times out of a hundred.

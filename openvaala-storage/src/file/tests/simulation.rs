@@ -10,15 +10,14 @@ mod promises;
 mod recovery;
 mod schedule;
 
-use std::env;
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::{env, thread};
 
 use futures::executor::block_on;
 use serde_json::value::RawValue;
 
 use self::promises::{Promises, Text};
-use super::key;
 use crate::error::Result;
 use crate::file::{FileOptions, FileStorage};
 use crate::log::{Appended, LogStorage, NewEntry, StreamKey};
@@ -90,10 +89,12 @@ fn seeds(normal: u64, run: impl Fn(u64)) {
     if let Ok(seed) = env::var("OPENVAALA_SEED") {
         return run(seed.parse().unwrap());
     }
-    let is_long = env::var("OPENVAALA_LONG").is_ok_and(|value| value == "1");
-    for seed in 0..if is_long { normal * 100 } else { normal } {
-        run(seed);
-    }
+    let count = if is_long() { normal * 100 } else { normal };
+    (0..count).for_each(run);
+}
+
+fn is_long() -> bool {
+    env::var("OPENVAALA_LONG").is_ok_and(|value| value == "1")
 }
 
 /// Shows how to repeat a run when it fails.
@@ -119,7 +120,7 @@ impl Story {
 
 impl Drop for Story {
     fn drop(&mut self) {
-        if std::thread::panicking() {
+        if thread::panicking() {
             eprintln!(
                 "\nseed {}: repeat with OPENVAALA_SEED={}",
                 self.seed, self.seed

@@ -1,7 +1,7 @@
 //! Many callers at once: batches share flushes while the power is cut, operations fail, and streams are deleted.
 
 use std::collections::BTreeMap;
-use std::thread;
+use std::{slice, thread};
 
 use futures::executor::block_on;
 
@@ -113,7 +113,7 @@ fn rival(storage: &FileStorage, key: &StreamKey, number: u64) -> BTreeMap<Text, 
     let mut acknowledged = BTreeMap::new();
     for _ in 0..60 {
         let text = payloads.sized(20);
-        match send(storage, key, &[text.clone()]) {
+        match send(storage, key, slice::from_ref(&text)) {
             Ok(appended) => drop(acknowledged.insert(text, appended.first)),
             Err(Error::Deleted { .. }) => {}
             Err(error) => panic!("an append that races with a deletion: {error}"),

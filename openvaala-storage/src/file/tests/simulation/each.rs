@@ -4,7 +4,7 @@ use futures::executor::block_on;
 
 use super::super::key;
 use super::promises::Promises;
-use super::{EIO, ENOSPC, Payloads, Story, file, open, options, restart, send};
+use super::{EIO, ENOSPC, Payloads, Story, file, is_long, open, options, restart, send};
 use crate::error::Error;
 use crate::file::FileStorage;
 use crate::fs::{Fs, Open};
@@ -106,6 +106,23 @@ enum End {
 }
 
 impl End {
+    /// Returns two ends for the n-th run, in a long run all kinds and several power cuts.
+    fn some(n: u64) -> Vec<Self> {
+        if is_long() {
+            let cuts = (0..10).flat_map(|seed| {
+                let seed = 10 * n + seed;
+                [Self::Crash(seed), Self::KillAndCrash(seed)]
+            });
+            return cuts.chain([Self::Kill]).collect();
+        }
+        let other = if n.is_multiple_of(2) {
+            Self::Kill
+        } else {
+            Self::KillAndCrash(n)
+        };
+        vec![Self::Crash(n), other]
+    }
+
     /// Returns the disk that is found.
     fn of(self, disk: &SimFs) -> SimFs {
         match self {
@@ -144,8 +161,7 @@ fn each(effect: Effect, kinds: Option<&[Op]>, mut check: impl FnMut(&[Error])) -
         if effect != Effect::PowerCut {
             works_again(&mut run, storage);
         }
-        let ends = [End::Crash(2 * n), End::Crash(2 * n + 1), End::Kill];
-        for end in ends.into_iter().chain([End::KillAndCrash(n)]) {
+        for end in End::some(n) {
             story.tell(format!("{end:?}"));
             let mut found = run.fork();
             found.disk = end.of(&run.disk);

@@ -229,7 +229,7 @@ impl World {
             self.story.tell("kill");
             self.disk = self.disk.kill();
         } else {
-            let seed = self.random.next();
+            let seed = self.random.draw();
             self.story.tell(format!("crash {seed}"));
             self.disk = self.disk.crash(seed);
         }
