@@ -28,8 +28,10 @@
 //!
 //! The first use of a stream looks at its last lines only. What follows the last sound line (half a line, zeros after a power
 //! cut) is not served; the first append cuts it, after copying it to a side file, and adds a [`Report`]. Damage in the middle is never cut.
-//! When the disk refuses to flush, the append fails with [`Error::Poisoned`]; the next one opens the file
-//! anew and cuts it back to the last acknowledged entry first.
+//! Where a power cut has kept the end of an unacknowledged batch but lost its beginning, the lost entries are served as damaged: nobody can tell
+//! that from damage of acknowledged ones.
+//! When the disk refuses to flush, the append fails with [`Error::Poisoned`] and is cut back; the next one opens the file
+//! anew and cuts it back to the last acknowledged entry first, for the cut may have failed as well.
 
 mod commit;
 mod coordinator;

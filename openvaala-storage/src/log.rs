@@ -31,8 +31,8 @@ pub const MAX_PAGE_BYTES: usize = 64 * 1024 * 1024;
 ///
 /// An append is acknowledged when it returns `Ok`: then all its entries are flushed to disk and survive a crash of
 /// the process and of the machine, byte for byte. Of a batch that was not acknowledged nothing may be there, or whole
-/// entries that are a prefix of the batch; never half an entry, and never an entry without those before it. After
-/// an error the stream is usable again, unless the cause lasts. Readers never see an entry that is not acknowledged, except
+/// entries that are a prefix of the batch; never half an entry, and never an entry without those before it (what a power cut
+/// took from the middle of such a batch is served as damaged). After an error the stream is usable again, unless the cause lasts. Readers never see an entry that is not acknowledged, except
 /// that after a crash a surviving prefix counts as acknowledged.
 ///
 /// # Cancellation

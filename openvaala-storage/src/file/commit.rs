@@ -271,6 +271,11 @@ impl Commit {
             Ok(stamp) => {
                 tracing::info!(stream = %self.key, end = view.end, "the stream was recovered");
                 view.stamp = stamp;
+                if !self.stream.rooted && view.end > 0 {
+                    // No flush of this process has covered what was found: if the disk has lost the end of it, zeros without a
+                    // line break may be there, and the next entry must not stand on their line.
+                    view.terminated = false;
+                }
                 Ok(view)
             }
             Err(source) => {

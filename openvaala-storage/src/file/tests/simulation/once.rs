@@ -48,6 +48,38 @@ fn r_17_what_a_failed_flush_has_lost_is_not_taken_for_written_by_the_next_proces
 }
 
 #[test]
+<<<<<<< HEAD
+=======
+fn r_17_what_a_failed_flush_has_lost_of_a_predecessor_takes_no_acknowledged_entry_with_it() {
+    let disk = SimFs::new();
+    let storage = open(options(&disk)).unwrap();
+    let key = key("c/one/s");
+    send(&storage, &key, &["1".into()]).unwrap();
+    // The process ends between a write and its flush; nobody can know this later.
+    disk.inject(Fault::at(1, Effect::PowerCut).of(&[Op::Sync]));
+    send(&storage, &key, &["2".into()]).unwrap_err();
+    drop(storage);
+    let disk = disk.kill();
+    let storage = open(options(&disk)).unwrap();
+    disk.inject(Fault::at(1, Effect::SyncLoses(EIO)));
+    send(&storage, &key, &["0".into()]).unwrap_err();
+    assert_eq!(
+        send(&storage, &key, &["3".into(), "4".into()])
+            .unwrap()
+            .first,
+        3
+    );
+    drop(storage);
+    for seed in 0..50 {
+        let storage = open(options(&disk.crash(seed))).unwrap();
+        let expected = [(1, "1"), (2, "damaged"), (3, "3"), (4, "4")];
+        let expected = expected.map(|(number, text)| (number, text.to_owned()));
+        assert_eq!(block_on(all(&storage, &key)), expected, "{seed}");
+    }
+}
+
+#[test]
+>>>>>>> simfs
 fn r_18_a_stream_that_can_be_neither_made_nor_removed_shows_nothing() {
     let disk = SimFs::new();
     let storage = open(options(&disk)).unwrap();
