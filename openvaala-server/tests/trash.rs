@@ -16,7 +16,7 @@ use openvaala_protocol::rpc::params::conversation::{
 use openvaala_protocol::rpc::params::server::{ProgressParams, StatusParams};
 use openvaala_protocol::rpc::params::session::{SendMode, SendParams};
 use openvaala_protocol::rpc::params::trash;
-use openvaala_protocol::rpc::{ErrorCode, Method, Notice, method};
+use openvaala_protocol::rpc::{ErrorCode, Method, Notice};
 use pretty_assertions::assert_eq;
 use tokio::time::timeout;
 use uuid::Uuid;
@@ -208,7 +208,7 @@ async fn a_repair_goes_through_the_server_and_its_status_names_what_was_cut() {
         }
     }
     let expected = ProgressParams {
-        method: method::ServerCheck::NAME.to_owned(),
+        method: ServerCheck::NAME.to_owned(),
         done: 1,
         total: 1,
     };

@@ -60,6 +60,10 @@ impl LogStorage for Counting {
     async fn delete_path(&self, path: &LogPath) -> Result<bool> {
         self.inner.delete_path(path).await
     }
+
+    async fn rename_path(&self, from: &LogPath, to: &LogPath) -> Result<bool> {
+        self.inner.rename_path(from, to).await
+    }
 }
 
 /// A storage that outlives runtimes and counts.

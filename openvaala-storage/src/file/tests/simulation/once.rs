@@ -48,8 +48,6 @@ fn r_17_what_a_failed_flush_has_lost_is_not_taken_for_written_by_the_next_proces
 }
 
 #[test]
-<<<<<<< HEAD
-=======
 fn r_17_what_a_failed_flush_has_lost_of_a_predecessor_takes_no_acknowledged_entry_with_it() {
     let disk = SimFs::new();
     let storage = open(options(&disk)).unwrap();
@@ -79,7 +77,6 @@ fn r_17_what_a_failed_flush_has_lost_of_a_predecessor_takes_no_acknowledged_entr
 }
 
 #[test]
->>>>>>> simfs
 fn r_18_a_stream_that_can_be_neither_made_nor_removed_shows_nothing() {
     let disk = SimFs::new();
     let storage = open(options(&disk)).unwrap();

@@ -39,11 +39,8 @@ struct World {
     is_armed: bool,
     /// A flush may lose what it should flush.
     is_lossy: bool,
-<<<<<<< HEAD
-=======
     /// A process has ended with bytes that were perhaps not flushed.
     was_killed: bool,
->>>>>>> simfs
     story: Story,
 }
 
@@ -66,10 +63,7 @@ impl World {
             payloads: Payloads::default(),
             is_armed: false,
             is_lossy: false,
-<<<<<<< HEAD
-=======
             was_killed: false,
->>>>>>> simfs
             story,
         };
         world.storage = Some(open(world.options()).unwrap());
@@ -122,11 +116,8 @@ impl World {
             0..4 => (Effect::PowerCut, 40),
             4..8 => (Effect::Error(code), 20),
             8 => (Effect::Short, 3),
-<<<<<<< HEAD
-=======
             // What a process could not flush before its end may be lost by its successor's flush, which can't know.
             _ if self.was_killed => (Effect::Error(code), 20),
->>>>>>> simfs
             _ => (Effect::SyncLoses(EIO), 3),
         };
         if matches!(effect, Effect::SyncLoses(_)) {
@@ -241,18 +232,12 @@ impl World {
         let is_kill = !self.is_lossy && self.random.percent(30);
         if is_kill {
             self.story.tell("kill");
-<<<<<<< HEAD
-=======
             self.was_killed = true;
->>>>>>> simfs
             self.disk = self.disk.kill();
         } else {
             let seed = self.random.draw();
             self.story.tell(format!("crash {seed}"));
-<<<<<<< HEAD
-=======
             self.was_killed = false;
->>>>>>> simfs
             self.disk = self.disk.crash(seed);
         }
         self.story.disk = self.disk.clone();
