@@ -28,6 +28,7 @@ fn appender(storage: &FileStorage, disk: &SimFs, seed: u64, number: u64) -> Vec<
     let mut random = Random::new(seed * APPENDERS + number);
     let mut payloads = Payloads {
         made: number * 1_000_000,
+        ..Payloads::default()
     };
     let mut sent = Vec::new();
     for _ in 0..12 {
@@ -89,6 +90,7 @@ fn run(seed: u64) {
     story.disk = found.clone();
     let mut payloads = Payloads {
         made: 100 * 1_000_000,
+        ..Payloads::default()
     };
     restart(
         &found,
@@ -109,6 +111,7 @@ fn r_20_appends_that_share_flushes_keep_every_promise() {
 fn rival(storage: &FileStorage, key: &StreamKey, number: u64) -> BTreeMap<Text, u64> {
     let mut payloads = Payloads {
         made: number * 1_000_000,
+        ..Payloads::default()
     };
     let mut acknowledged = BTreeMap::new();
     for _ in 0..60 {

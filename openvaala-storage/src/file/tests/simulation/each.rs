@@ -55,6 +55,7 @@ impl Start {
             promises: self.promises.clone(),
             payloads: Payloads {
                 made: self.payloads.made,
+                ..Payloads::default()
             },
         }
     }

@@ -66,7 +66,7 @@ fn r_20_a_recovery_that_is_interrupted_anywhere_is_done_again() {
     for n in 1.. {
         for seed in 0..4 {
             let disk = torn.kill();
-            let (mut promises, mut payloads) = (promises.clone(), Payloads { ..payloads });
+            let (mut promises, mut payloads) = (promises.clone(), payloads.clone());
             disk.inject(Fault::at(n, Effect::PowerCut));
             if let Ok(storage) = open(options(&disk)) {
                 for key in keys() {
@@ -142,7 +142,7 @@ fn r_25_a_deletion_that_its_successor_finishes_is_whole_after_the_next_power_cut
     drop(open(options(&successor)).unwrap());
     for seed in 0..50 {
         let found = successor.crash(seed);
-        let (mut promises, mut payloads) = (promises.clone(), Payloads { ..payloads });
+        let (mut promises, mut payloads) = (promises.clone(), payloads.clone());
         let options = options(&found);
         restart(&found, options, &mut promises, &mut payloads, false, |_| {
             false

@@ -60,7 +60,10 @@ impl World {
             open_files,
             streams,
             promises: Promises::default(),
-            payloads: Payloads::default(),
+            payloads: Payloads {
+                are_large: seed % 50 == 49,
+                ..Payloads::default()
+            },
             is_armed: false,
             is_lossy: false,
             was_killed: false,
