@@ -51,21 +51,25 @@ fn send(storage: &FileStorage, key: &StreamKey, batch: &[Text]) -> Result<Append
 }
 
 /// Makes payloads that are never the same twice.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 struct Payloads {
     made: u64,
+    /// All are large, so that a stream grows over a MiB and gets an index of places.
+    are_large: bool,
 }
 
 impl Payloads {
     /// Makes up to 50 payloads of 1 byte to 200 KiB; most batches and payloads are small.
     fn batch(&mut self, random: &mut Random) -> Vec<Text> {
-        let most = if random.percent(10) { 50 } else { 4 };
+        let is_long = random.percent(10) && !self.are_large;
+        let most = if is_long { 50 } else { 4 };
         let entries = 1 + random.below(most);
         (0..entries).map(|_| self.payload(random)).collect()
     }
 
     fn payload(&mut self, random: &mut Random) -> Text {
         let size = match random.below(1000) {
+            _ if self.are_large => random.below(200 * 1024),
             0 => random.below(200 * 1024),
             1..20 => random.below(5000),
             20..300 => 0,

@@ -152,7 +152,7 @@ fn reader(storage: &FileStorage, key: &StreamKey) {
 
 #[test]
 fn r_27_appends_and_reads_that_race_with_deletions_are_whole_or_refused() {
-    seeds(10, |seed| {
+    seeds(100, |seed| {
         let disk = SimFs::new();
         let _story = Story::new(seed, &disk);
         let storage = open(options(&disk).flush_threads(3)).unwrap();
