@@ -68,17 +68,18 @@ pub(super) enum Event {
         key: StreamKey,
         view: Result<Option<View>>,
     },
-    Learned {
-        key: StreamKey,
-        inode: u64,
-        marks: Marks,
-    },
     Placed {
         key: StreamKey,
         inode: u64,
         hints: Option<Arc<[Mark]>>,
     },
     Nothing,
+    Read {
+        key: StreamKey,
+        inode: u64,
+        /// What was learned on the way.
+        marks: Marks,
+    },
     Removed {
         removal: u64,
     },
@@ -109,6 +110,8 @@ pub(super) struct Coordinator {
     readers: Pool<Event>,
     slots: HashMap<StreamKey, Slot>,
     removals: VecDeque<Removal>,
+    /// How many pages of a stream are being read: until then its file stays where it is.
+    reading: HashMap<StreamKey, usize>,
     places: Places,
     /// Directories whose entries were flushed since the storage was opened.
     durable: HashSet<LogPath>,
@@ -165,6 +168,7 @@ impl Coordinator {
             readers,
             slots: HashMap::new(),
             removals: VecDeque::new(),
+            reading: HashMap::new(),
             places: Places::default(),
             durable: HashSet::new(),
             open: BTreeMap::new(),
@@ -229,9 +233,9 @@ impl Coordinator {
                 self.committed(key, *committed);
             }
             Event::Inspected { key, view } => self.inspected(key, view),
-            Event::Learned { key, inode, marks } => self.learn(&key, inode, marks),
             Event::Placed { key, inode, hints } => self.placed(&key, inode, hints),
             Event::Nothing => {}
+            Event::Read { key, inode, marks } => self.has_read(&key, inode, marks),
             Event::Removed { removal } => {
                 self.removals.retain(|other| other.id != removal);
                 self.start_removals();
@@ -369,6 +373,21 @@ impl Coordinator {
         self.tidy();
     }
 
+    fn has_read(&mut self, key: &StreamKey, inode: u64, marks: Marks) {
+        if let Some(readers) = self.reading.get_mut(key) {
+            *readers -= 1;
+            if *readers == 0 {
+                self.reading.remove(key);
+            }
+        }
+        if !marks.is_empty() {
+            self.learn(key, inode, marks);
+        }
+        if !self.removals.is_empty() {
+            self.start_removals();
+        }
+    }
+
     fn learn(&mut self, key: &StreamKey, inode: u64, marks: Marks) {
         let Some(slot) = self.slots.get_mut(key) else {
             return;
@@ -454,16 +473,17 @@ impl Coordinator {
             return;
         };
         let (layout, key) = (self.layout.clone(), key.clone());
+        *self.reading.entry(key.clone()).or_default() += 1;
         self.readers.run(Box::new(move || {
             let inode = view.stamp.inode;
             let read = look::read_page(&layout, &key, &view, options);
             // Gone before the coordinator adds to the marks, which are copied if somebody else holds them.
             drop(view);
-            let (event, result) = match read {
-                Ok((page, marks)) if marks.is_empty() => (Event::Nothing, Ok(page)),
-                Ok((page, marks)) => (Event::Learned { key, inode, marks }, Ok(page)),
-                Err(error) => (Event::Nothing, Err(error)),
+            let (marks, result) = match read {
+                Ok((page, marks)) => (marks, Ok(page)),
+                Err(error) => (Marks::default(), Err(error)),
             };
+            let event = Event::Read { key, inode, marks };
             Outcome::new(event, || drop(reply.send(result)))
         }));
     }

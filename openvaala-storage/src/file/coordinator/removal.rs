@@ -48,6 +48,7 @@ impl Coordinator {
             let target = self.removals[index].target.clone();
             let mut earlier = self.removals.iter().take(index);
             let blocked = earlier.any(|other| other.target.overlaps(&target))
+                || self.reading.keys().any(|key| target.covers(key))
                 || self
                     .slots
                     .iter()
