@@ -13,9 +13,14 @@ export interface Methods {
   "server/shutdown": { params: ServerShutdownParams; result: ServerShutdownResult };
   "server/reload": { params: ServerReloadParams; result: ServerReloadResult };
   "server/reindex": { params: ServerReindexParams; result: ServerReindexResult };
+  "server/check": { params: ServerCheckParams; result: ServerCheckResult };
   "conversation/create": { params: ConversationCreateParams; result: ConversationCreateResult };
   "conversation/list": { params: ConversationListParams; result: ConversationListResult };
   "conversation/get": { params: ConversationGetParams; result: ConversationGetResult };
+  "conversation/delete": { params: ConversationDeleteParams; result: ConversationDeleteResult };
+  "conversation/restore": { params: ConversationRestoreParams; result: ConversationRestoreResult };
+  "trash/list": { params: TrashListParams; result: TrashListResult };
+  "trash/empty": { params: TrashEmptyParams; result: TrashEmptyResult };
   "conversation/subscribe": { params: ConversationSubscribeParams; result: ConversationSubscribeResult };
   "conversation/unsubscribe": { params: ConversationUnsubscribeParams; result: ConversationUnsubscribeResult };
   "session/send": { params: SessionSendParams; result: SessionSendResult };
@@ -31,6 +36,7 @@ export interface Notifications {
   "conversation/entry": ConversationEntryParams;
   "conversation/live": ConversationLiveParams;
   "conversation/gap": ConversationGapParams;
+  "conversation/deleted": ConversationDeletedParams;
   "server/progress": ServerProgressParams;
   "server/stopping": ServerStoppingParams;
 }
@@ -83,6 +89,8 @@ export const ErrorCodes = {
   terminal_not_found: -32004,
   /** The server has too much to do; try again a little later. */
   overloaded: -32005,
+  /** There is a conversation of that id already where this one would go: among the others, or in the trash. */
+  conversation_exists: -32006,
 } as const;
 
 /** What one agent of the conversation said to another. */
@@ -179,6 +187,21 @@ export type ConversationCreateResult = {
   /** Its root session. */
   session: Session, };
 
+/** Parameters of `conversation/delete`. */
+export type ConversationDeleteParams = {
+  /** Which conversation. */
+  conversation_id: ConversationId, };
+
+/** Result of `conversation/delete`. */
+export type ConversationDeleteResult = {
+  /** Whether it lies in the trash; one without a message is gone at once, and nothing is left of it. */
+  in_trash: boolean, };
+
+/** Parameters of `conversation/deleted`. */
+export type ConversationDeletedParams = {
+  /** Which conversation; the subscription to it has ended. */
+  conversation_id: ConversationId, };
+
 /** Parameters of `conversation/entry`. */
 export type ConversationEntryParams = {
   /** Which conversation. */
@@ -248,6 +271,14 @@ export type ConversationLiveParams = {
   conversation_id: ConversationId,
   /** What shows. */
   live: Live, };
+
+/** Parameters of `conversation/restore`. */
+export type ConversationRestoreParams = {
+  /** Which conversation of the trash. */
+  conversation_id: ConversationId, };
+
+/** Result of `conversation/restore`. */
+export type ConversationRestoreResult = Record<symbol, never>;
 
 /** Whether a conversation is at work. */
 export type ConversationStatus = "idle" | "running";
@@ -335,6 +366,28 @@ export type ExecutorChange = {
  * One to 64 of `a-z A-Z 0-9 _ -`, since models see it as a value of a tool parameter.
  */
 export type ExecutorId = string;
+
+/** Something that is not as it should be. */
+export type Finding = {
+  /** What kind of thing it is. */
+  kind: FindingKind,
+  /** The stream or directory, from the data directory on. */
+  place: string,
+  /** The number of the entry. */
+  seq: number | null,
+  /** Where it begins, in bytes from the start of the stream. */
+  offset: number | null,
+  /** How many bytes it has. */
+  length: number | null,
+  /** What is wrong with it. */
+  message: string,
+  /** What a repair does about it, or what the user can do. */
+  remedy: string,
+  /** Whether it was put right. */
+  repaired: boolean, };
+
+/** What kind of thing a check has found. */
+export type FindingKind = "damaged_entry" | "torn_tail" | "unreadable" | "half_copy" | "interrupted_deletion" | "interrupted_restoration" | "wrong_name" | "newer_format" | "stale_index";
 
 /** A hook that ran around a tool call. */
 export type HookRun = {
@@ -594,6 +647,24 @@ export type RpcError = {
 /** What to do with an input if a turn runs. */
 export type SendMode = "queue" | "steer" | "idle_only";
 
+/** Parameters of `server/check`. */
+export type ServerCheckParams = {
+  /** Only this conversation, also in the trash; `null` means all. */
+  conversation_id?: ConversationId | null,
+  /** Whether to put right what can be put right without losing a byte. */
+  repair?: boolean, };
+
+/** Result of `server/check`: what was read, and what was found. */
+export type ServerCheckResult = {
+  /** How many conversations were read, those in the trash with them. */
+  conversations: number,
+  /** How many streams they have. */
+  streams: number,
+  /** How many entries these have, damaged ones with them. */
+  entries: number,
+  /** What is not as it should be; empty when all is sound. */
+  findings: Array<Finding>, };
+
 /** Parameters of `server/progress`. */
 export type ServerProgressParams = {
   /** The method whose work this is. */
@@ -837,6 +908,35 @@ export type ToolResult = {
 
 /** How a tool call ended. */
 export type ToolResultStatus = "ok" | "failed" | "interrupted" | "unknown";
+
+/** Parameters of `trash/empty`. */
+export type TrashEmptyParams = {
+  /** Only these; empty means all. */
+  conversation_ids?: Array<ConversationId>,
+  /** Only those that were deleted at least so many seconds ago. */
+  older_than_seconds: number, };
+
+/** Result of `trash/empty`. */
+export type TrashEmptyResult = {
+  /** What is gone for ever. */
+  removed: Array<TrashedConversation>, };
+
+/** Parameters of `trash/list`. */
+export type TrashListParams = Record<symbol, never>;
+
+/** Result of `trash/list`. */
+export type TrashListResult = {
+  /** All that is in the trash, the last deleted first. */
+  conversations: Array<TrashedConversation>, };
+
+/** A deleted conversation that can still be restored. */
+export type TrashedConversation = {
+  /** Its id. */
+  id: ConversationId,
+  /** Its title, if it had one that can be read. */
+  title: string | null,
+  /** When it was deleted, as far as its log says. */
+  deleted_at: Timestamp | null, };
 
 /** One run of an agent, started by one input. */
 export type Turn = {

@@ -40,7 +40,8 @@ pub(super) async fn restore(dirs: &Dirs, args: RestoreArgs) -> Result<ExitCode, 
     let (client, _notices) = connect(dirs).await?;
     let conversation_id = find::trashed(&client, &args.id).await?;
     let params = RestoreParams { conversation_id };
-    client.call::<ConversationRestore>(params).await?;
+    let restored = client.call::<ConversationRestore>(params).await;
+    restored.map_err(|error| find::in_trash(error.into()))?;
     client.close().await;
     out(&format!("restored {conversation_id}\n"))?;
     Ok(ExitCode::SUCCESS)

@@ -51,8 +51,12 @@ pub(super) async fn trashed(client: &Client, text: &str) -> Result<ConversationI
     let listed = client.call::<TrashList>(TrashListParams::default()).await?;
     let ids = listed.conversations.iter().map(|it| it.id);
     let matches: Vec<ConversationId> = ids.filter(|id| id.to_string().starts_with(&text)).collect();
-    the_only_one(&text, &matches)
-        .map_err(|error| error.hint("`openvaala trash list` shows what can be restored"))
+    the_only_one(&text, &matches).map_err(in_trash)
+}
+
+/// An error about what is looked for in the trash.
+pub(super) fn in_trash(error: CliError) -> CliError {
+    error.hint("`openvaala trash list` shows what can be restored")
 }
 
 fn prefix(text: &str) -> Result<String, CliError> {

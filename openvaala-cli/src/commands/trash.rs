@@ -70,7 +70,8 @@ async fn empty(client: &Client, args: EmptyArgs) -> Result<ExitCode, CliError> {
         conversation_ids,
         older_than_seconds: args.older_than.map(|age| age.as_secs()),
     };
-    let emptied = client.call::<TrashEmpty>(params).await?;
+    let emptied = client.call::<TrashEmpty>(params).await;
+    let emptied = emptied.map_err(|error| find::in_trash(error.into()))?;
     for conversation in &emptied.removed {
         note(&format!("removed for ever: {}", conversation.id));
     }

@@ -16,7 +16,7 @@ use super::files::Files;
 use super::index::Index;
 use super::record::{CONVERSATION, ReadState, State};
 use super::trash::{self, TRASH};
-use super::{CONVERSATIONS, METADATA};
+use super::{CONVERSATIONS, METADATA, conversation_path, query};
 use crate::error::RuntimeError;
 use crate::runtime::Progress;
 
@@ -98,6 +98,10 @@ impl Check<'_> {
             }
         }
         match metadata {
+            None if self.is_salvaged(place).await? => result.findings.push(Finding {
+                message: "its metadata is lost; it is listed with what is left of it".to_owned(),
+                ..finding(FindingKind::Unreadable, place.to_string(), NOTHING)
+            }),
             None => self.half_copy(place, result).await,
             Some(metadata) => self.belongs(place, &metadata, result).await,
         }
@@ -154,6 +158,15 @@ impl Check<'_> {
         Ok(())
     }
 
+    /// Whether a conversation without metadata is served by what is left of it.
+    async fn is_salvaged(&self, place: &LogPath) -> Result<bool, Error> {
+        let Ok(id) = name_of(place).parse() else {
+            return Ok(false);
+        };
+        let is_served = conversation_path(id)? == *place;
+        Ok(is_served && query::salvaged(self.log, id).await?.is_some())
+    }
+
     async fn half_copy(&self, place: &LogPath, result: &mut CheckResult) {
         let mut found = Finding {
             message: "it has no metadata: a creation that did not finish, or metadata that somebody has removed".to_owned(),
@@ -180,7 +193,7 @@ impl Check<'_> {
         let name = name_of(place);
         let Some(id) = metadata.id else {
             result.findings.push(Finding {
-                message: "no state of the conversation itself can be read, so it is not listed"
+                message: "no state of the conversation itself can be read; it is listed with what is left of it"
                     .to_owned(),
                 ..finding(FindingKind::Unreadable, place.to_string(), NOTHING)
             });

@@ -166,6 +166,10 @@ pub(crate) async fn stale(
     for id in ids(log).await? {
         let row = known.remove(&id).flatten();
         let is_row = row.is_some();
+        // Without metadata there is nothing to compare: such a row is made anew at every start.
+        if row.as_deref() == Some("") {
+            continue;
+        }
         if is_unchanged(log, id, row).await {
             continue;
         }

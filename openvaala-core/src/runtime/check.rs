@@ -59,6 +59,8 @@ impl Runtime {
     /// [`RuntimeError::ConversationNotFound`] for an unknown [`CheckOptions::conversation`], or the storage's error if
     /// not even the directories can be listed.
     pub async fn check(&self, options: CheckOptions) -> Result<CheckResult, RuntimeError> {
+        // What the start has begun would be found as something unfinished.
+        self.caught_up().await;
         self.index.flush().await;
         let check = Check {
             log: &self.log,

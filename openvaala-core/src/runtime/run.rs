@@ -7,7 +7,7 @@ use futures::future::join_all;
 use openvaala_protocol::id::ConversationId;
 use tokio::sync::{mpsc, oneshot};
 use tokio::task::JoinSet;
-use tokio::time::{Instant, MissedTickBehavior, interval, sleep_until, timeout};
+use tokio::time::{Instant, MissedTickBehavior, interval_at, sleep_until, timeout};
 
 use super::trash::{TrashCommand, TrashQueue, perform};
 use super::unload::{Unused, until_next_look};
@@ -101,7 +101,9 @@ impl RuntimeLoop {
 
     /// Runs until it is stopped or nobody holds the runtime, and ends those tasks with it.
     pub(super) async fn run(mut self, mut tasks: JoinSet<()>) {
-        let mut expiry = interval(EXPIRY);
+        // Before anything that is asked of the trash.
+        self.command(Command::Trash(TrashCommand::Expire));
+        let mut expiry = interval_at(Instant::now() + EXPIRY, EXPIRY);
         expiry.set_missed_tick_behavior(MissedTickBehavior::Delay);
         let mut look = Instant::now() + self.until_next_look();
         loop {

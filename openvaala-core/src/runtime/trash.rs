@@ -9,8 +9,8 @@ use openvaala_storage::Error;
 use tokio::sync::oneshot;
 
 use crate::conversation::{ConversationDeps, ConversationHandle};
-use crate::dao::trash::{self, TrashedConversation, trashed_path};
-use crate::dao::{conversation_path, reindex};
+use crate::dao::trash::{self, Fate, TrashedConversation, trashed_path};
+use crate::dao::{conversation_path, query, reindex};
 use crate::error::RuntimeError;
 
 /// What came of a deletion.
@@ -121,7 +121,12 @@ async fn delete(
 ) -> Result<DeletedConversation, RuntimeError> {
     let staged = deps.staging.is_staged(id);
     let fate = trash::fate(&deps.log, &conversation_path(id)?).await?;
-    let fate = fate.ok_or(RuntimeError::ConversationNotFound { id })?;
+    let fate = match fate {
+        Some(fate) => fate,
+        // One whose metadata is lost is listed all the same.
+        None if query::salvaged(&deps.log, id).await?.is_some() => Fate::default(),
+        None => return Err(RuntimeError::ConversationNotFound { id }),
+    };
     let trashed = trash::fate(&deps.log, &trashed_path(id)?).await?;
     if trashed.is_some() {
         return Err(RuntimeError::InTrashAlready { id });

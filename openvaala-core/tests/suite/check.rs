@@ -322,3 +322,17 @@ async fn r_53_entries_of_a_newer_format_are_named_and_left() {
     let result = repaired(data.path()).await;
     assert_eq!(kinds(&result), [(FindingKind::NewerFormat, false)]);
 }
+
+#[tokio::test]
+async fn a_conversation_that_is_served_without_its_metadata_is_named_and_left() {
+    let (data, ids) = prepared(2).await;
+    let place = data.path().join(format!("conversations/{}", ids[0]));
+    fs::remove_file(place.join("metadata.jsonl")).unwrap();
+    let result = repaired(data.path()).await;
+    assert_eq!(kinds(&result), [(FindingKind::Unreadable, false)]);
+    assert_eq!(
+        result.findings[0].place,
+        format!("conversations/{}", ids[0])
+    );
+    assert!(place.exists());
+}

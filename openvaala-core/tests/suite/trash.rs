@@ -427,3 +427,24 @@ async fn deleting_restoring_and_opening_at_once_leave_one_whole_conversation() {
         assert_eq!(trashed(&runtime).await, []);
     }
 }
+
+#[tokio::test]
+async fn a_conversation_that_has_lost_its_metadata_can_be_deleted_and_restored() {
+    let data = tempfile::tempdir().unwrap();
+    let first = runtime(data.path(), Vec::new()).await;
+    let id = used(&first, "a").await.id();
+    first.shutdown().await;
+    drop(first);
+    fs::remove_file(
+        data.path()
+            .join(format!("conversations/{id}/metadata.jsonl")),
+    )
+    .unwrap();
+    let again = runtime(data.path(), Vec::new()).await;
+    assert!(again.delete_conversation(id).await.unwrap().in_trash);
+    assert_eq!(listed(&again).await, []);
+    assert_eq!(trashed(&again).await, [id]);
+    again.restore_conversation(id).await.unwrap();
+    assert_eq!(listed(&again).await, [id]);
+    assert_eq!(items(&again.open(id).await.unwrap()).await.len(), 2);
+}

@@ -20,6 +20,23 @@ const REQUESTS: &[(&str, &str)] = &[
     ("server/reload", "{}"),
     ("server/reindex", "{}"),
     (
+        "server/check",
+        r#"{"conversation_id":"0192d3f5-8c1e-7a5b-9c2d-3e4f5a6b7c8d","repair":true}"#,
+    ),
+    (
+        "conversation/delete",
+        r#"{"conversation_id":"0192d3f5-8c1e-7a5b-9c2d-3e4f5a6b7c8d"}"#,
+    ),
+    (
+        "conversation/restore",
+        r#"{"conversation_id":"0192d3f5-8c1e-7a5b-9c2d-3e4f5a6b7c8d"}"#,
+    ),
+    ("trash/list", "{}"),
+    (
+        "trash/empty",
+        r#"{"conversation_ids":["0192d3f5-8c1e-7a5b-9c2d-3e4f5a6b7c8d"],"older_than_seconds":3600}"#,
+    ),
+    (
         "conversation/create",
         r#"{"executors":[{"executor":"local","root":"/w"}],"model":{"provider":"p","model":"m","effort":"high"},"agent":"reviewer"}"#,
     ),
@@ -98,6 +115,10 @@ const NOTICES: &[(&str, &str)] = &[
         r#"{"conversation_id":"0192d3f5-8c1e-7a5b-9c2d-3e4f5a6b7c8d","live":{"degraded":{"session_id":"0192d3f5-8c1e-7a5b-9c2d-000000000001","message":"no space left"}}}"#,
     ),
     (
+        "conversation/deleted",
+        r#"{"conversation_id":"0192d3f5-8c1e-7a5b-9c2d-3e4f5a6b7c8d"}"#,
+    ),
+    (
         "conversation/gap",
         r#"{"conversation_id":"0192d3f5-8c1e-7a5b-9c2d-3e4f5a6b7c8d","reason":"too slow"}"#,
     ),
@@ -120,6 +141,11 @@ fn written(call: &Call) -> Box<RawValue> {
         Call::ServerShutdown(params) => to_raw_value(params),
         Call::ServerReload(params) => to_raw_value(params),
         Call::ServerReindex(params) => to_raw_value(params),
+        Call::ServerCheck(params) => to_raw_value(params),
+        Call::ConversationDelete(params) => to_raw_value(params),
+        Call::ConversationRestore(params) => to_raw_value(params),
+        Call::TrashList(params) => to_raw_value(params),
+        Call::TrashEmpty(params) => to_raw_value(params),
         Call::ConversationCreate(params) => to_raw_value(params),
         Call::ConversationList(params) => to_raw_value(params),
         Call::ConversationGet(params) => to_raw_value(params),
