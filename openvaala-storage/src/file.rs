@@ -86,7 +86,7 @@ pub struct FileOptions {
     pub started_at: Option<i64>,
     /// How many streams are flushed at the same time; 16 by default, at least 1.
     pub flush_threads: usize,
-    /// How many files stay open between appends; 256 by default.
+    /// How many files stay open between appends; 192 by default.
     pub open_files: usize,
 }
 
@@ -98,7 +98,7 @@ impl FileOptions {
             fs: Arc::new(RealFs::default()),
             started_at: None,
             flush_threads: 16,
-            open_files: 256,
+            open_files: 192,
         }
     }
 

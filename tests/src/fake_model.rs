@@ -73,6 +73,12 @@ impl FakeModel {
         &self.seen
     }
 
+    /// Forgets all requests that have come so far, for tests whose requests are too many or too long to be kept.
+    pub fn forget(&mut self) {
+        self.incoming.try_iter().for_each(drop);
+        self.seen.clear();
+    }
+
     /// Checks that no request was refused for what it said.
     ///
     /// # Panics

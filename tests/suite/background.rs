@@ -80,7 +80,7 @@ async fn leave_something(server: &Server, sandbox: &Sandbox, dice: &mut Dice, n:
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn nothing_is_left_after_servers_were_killed_stopped_and_started_again() {
+async fn p_19_nothing_is_left_after_servers_were_killed_stopped_and_started_again() {
     let rounds = if is_long() { 200 } else { ROUNDS };
     let model = FakeModel::start(runs_what_is_said);
     let sandbox = Sandbox::new();

@@ -206,6 +206,52 @@ async fn x_07_another_programs_lock_is_a_typed_error_and_reading_goes_on() {
 }
 
 #[tokio::test]
+async fn x_18_on_a_file_system_of_several_machines_there_is_no_write_ahead_log() {
+    const LOCAL: u64 = 0xef53;
+    const SHARED: [(&str, u64); 3] = [
+        ("NFS", 0x6969),
+        ("SMB 2", 0xfe53_4d42),
+        ("FUSE", 0x6573_5546),
+    ];
+    for (name, kind) in SHARED {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("test.db");
+        // Made elsewhere, with such a log, and copied there.
+        for (key, kind, journal) in [
+            ("a", LOCAL, "wal"),
+            ("b", kind, "delete"),
+            ("c", LOCAL, "wal"),
+        ] {
+            let database = SqliteDatabase::open(options(&path).file_system(kind)).unwrap();
+            let records = database.records();
+            records.set(SPACE, record(key, 1, "new")).await.unwrap();
+            // Another program reads and locks beside it.
+            let other = Connection::open(&path).unwrap();
+            let mode = |connection: &Connection| {
+                connection.query_row("PRAGMA journal_mode", [], |row| row.get::<_, String>(0))
+            };
+            assert_eq!(mode(&other).unwrap(), journal, "{name}");
+            for file in ["test.db-wal", "test.db-shm"] {
+                assert_eq!(
+                    dir.path().join(file).exists(),
+                    journal == "wal",
+                    "{name}: {file}"
+                );
+            }
+            other
+                .execute_batch("BEGIN IMMEDIATE; SELECT count(*) FROM records; COMMIT")
+                .unwrap();
+            assert!(records.get(SPACE, key).await.unwrap().is_some(), "{name}");
+        }
+        let database = SqliteDatabase::open(options(&path)).unwrap();
+        assert_eq!(
+            keys(&database.records(), ListOptions::default()).await,
+            ["a", "b", "c"]
+        );
+    }
+}
+
+#[tokio::test]
 async fn r_54_nobody_else_may_read_the_database() {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("test.db");

@@ -256,7 +256,7 @@ fn a_result_that_says_nothing_says_how_the_call_ended() {
 }
 
 #[test]
-fn m_37_thoughts_go_back_only_to_their_provider_model_and_account() {
+fn m_37_u_008_thoughts_go_back_only_to_their_provider_model_and_account() {
     for (from, back) in [
         (opaque("p", "m", Some("k")), true),
         (opaque("q", "m", Some("k")), false),

@@ -159,9 +159,9 @@ async fn r_41_many_streams_need_few_open_files() {
         return;
     }
     let (limit, open, conversations) = if is_long() {
-        (1024, 256, 10_000)
+        (1024, 192, 10_000)
     } else {
-        (340, 256, 80)
+        (276, 192, 80)
     };
     setrlimit(
         Resource::Nofile,
