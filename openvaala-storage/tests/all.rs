@@ -3,5 +3,6 @@
 #![allow(clippy::unwrap_used, reason = "tests")]
 
 mod conformance;
+mod killed;
 mod model;
 mod wrong;

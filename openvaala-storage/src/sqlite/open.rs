@@ -15,6 +15,8 @@ use crate::sqlite::{file_system, schema};
 
 const READERS: usize = 2;
 const STATEMENTS: usize = 64;
+/// How much a reader keeps of what it has read, in KiB as a negative number: the texts of 100,000 records.
+const READER_CACHE: i64 = -12 * 1024;
 
 /// What a crash of the machine may do to a database while its schema is made.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -84,6 +86,7 @@ pub(super) fn readers(options: &SqliteOptions) -> Result<Vec<Connection>> {
     let reader = || {
         let connection = raw(options)?;
         connection.pragma_update(None, "query_only", true)?;
+        connection.pragma_update(None, "cache_size", READER_CACHE)?;
         Ok(connection)
     };
     (0..READERS)

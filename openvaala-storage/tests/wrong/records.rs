@@ -20,6 +20,7 @@ enum Fault {
     None,
     AcceptsAnyNamespace,
     AcceptsForeignCursors,
+    ArraysHaveNoValues,
     CursorIsACount,
     DeletesEndOfRange,
     DeletionIsAlwaysSure,
@@ -30,15 +31,20 @@ enum Fault {
     IgnoresFilters,
     IgnoresOrder,
     IgnoresSort,
+    IgnoresTexts,
     IgnoresUndeclaredFields,
+    IgnoresUpdateTime,
     KeepsTheFirst,
     MgetIsSorted,
     MsetIsOneByOne,
     OneFilterIsEnough,
+    TextIsAPattern,
+    TextKeepsItsCase,
+    TextsStayAsTheyWere,
 }
 
 /// What each fault breaks, among others.
-const PROVEN: [(Fault, &str); 17] = [
+const PROVEN: [(Fault, &str); 23] = [
     (
         Fault::AcceptsAnyNamespace,
         "an_undeclared_namespace_is_refused_everywhere",
@@ -46,6 +52,10 @@ const PROVEN: [(Fault, &str); 17] = [
     (
         Fault::AcceptsForeignCursors,
         "a_cursor_of_another_sort_is_refused",
+    ),
+    (
+        Fault::ArraysHaveNoValues,
+        "any_value_of_an_array_may_be_the_one",
     ),
     (
         Fault::CursorIsACount,
@@ -75,14 +85,25 @@ const PROVEN: [(Fault, &str); 17] = [
         Fault::IgnoresSort,
         "listings_give_each_record_once_in_order",
     ),
+    (Fault::IgnoresTexts, "x_13_a_text_is_found_as_it_is"),
     (
         Fault::IgnoresUndeclaredFields,
         "x_13_an_undeclared_field_is_refused",
+    ),
+    (
+        Fault::IgnoresUpdateTime,
+        "every_condition_of_a_listing_must_hold",
     ),
     (Fault::KeepsTheFirst, "a_record_is_replaced_by_its_key"),
     (Fault::MgetIsSorted, "mget_answers_in_the_order_of_the_keys"),
     (Fault::MsetIsOneByOne, "x_14_mset_is_all_or_none"),
     (Fault::OneFilterIsEnough, "filters_must_all_hold_exactly"),
+    (Fault::TextIsAPattern, "x_13_a_text_is_found_as_it_is"),
+    (Fault::TextKeepsItsCase, "x_13_a_text_is_found_as_it_is"),
+    (
+        Fault::TextsStayAsTheyWere,
+        "texts_follow_changes_and_deletions",
+    ),
 ];
 
 #[tokio::test]
@@ -132,6 +153,19 @@ impl Wrong {
         record
     }
 
+    /// A page without the records that something else must hold for, too.
+    async fn narrowed(
+        &self,
+        namespace: &str,
+        options: ListOptions,
+        holds: impl Fn(&Value) -> bool,
+    ) -> Result<RecordPage> {
+        let mut page = self.inner.list(namespace, options).await?;
+        let data = |record: &Record| serde_json::from_str(record.data.get()).unwrap_or_default();
+        page.records.retain(|record| holds(&data(record)));
+        Ok(page)
+    }
+
     /// All records of a page's options, to be cut by hand.
     async fn all(&self, namespace: &str, options: &ListOptions) -> Result<Vec<Record>> {
         let options = options.clone().cursor(None).limit(usize::MAX);
@@ -146,6 +180,16 @@ impl RecordStorage for Wrong {
         let known = self.inner.get(namespace, &record.key).await;
         match (self.fault, known) {
             (Fault::KeepsTheFirst, Ok(Some(_))) => Ok(()),
+            (Fault::TextsStayAsTheyWere, Ok(Some(old))) => {
+                let mut data: Value = serde_json::from_str(record.data.get()).unwrap_or_default();
+                let old: Value = serde_json::from_str(old.data.get()).unwrap_or_default();
+                if let (Some(title), Some(object)) = (old.get("title"), data.as_object_mut()) {
+                    object.insert("title".to_owned(), title.clone());
+                }
+                let data = to_raw_value(&data).unwrap();
+                let record = Record::new(record.key, record.updated_at, data);
+                self.inner.set(namespace, record).await
+            }
             (Fault::AcceptsAnyNamespace, Err(Error::UnknownNamespace { .. })) => Ok(()),
             _ => self.inner.set(namespace, record).await,
         }
@@ -205,6 +249,32 @@ impl RecordStorage for Wrong {
             Fault::IgnoresOrder => options.order = Order::Ascending,
             Fault::IgnoresSort => options.sort = SortBy::Key,
             Fault::IgnoresFilters => options.filters.clear(),
+            Fault::IgnoresTexts => options.texts.clear(),
+            Fault::IgnoresUpdateTime => options.updated_from = None,
+            Fault::TextIsAPattern => {
+                for (_, text) in &mut options.texts {
+                    *text = text.replace(['%', '_'], "");
+                }
+            }
+            Fault::TextKeepsItsCase => {
+                let texts = options.texts.clone();
+                return self
+                    .narrowed(namespace, options, |data| {
+                        let has = |(field, text): &(String, String)| {
+                            data[field].as_str().is_some_and(|it| it.contains(text))
+                        };
+                        texts.iter().all(has)
+                    })
+                    .await;
+            }
+            Fault::ArraysHaveNoValues => {
+                let filters = options.filters.clone();
+                return self
+                    .narrowed(namespace, options, |data| {
+                        filters.iter().all(|(field, _)| !data[field].is_array())
+                    })
+                    .await;
+            }
             Fault::OneFilterIsEnough => options.filters.truncate(1),
             Fault::IgnoresUndeclaredFields => {
                 let declared = |field: &str| ["status", "owner"].contains(&field);
