@@ -1,86 +1,75 @@
-//! Measures the library alone, in one process and without a network, beside what disk and kernel give at best.
+//! Measures the library beside what disk and kernel give at best, and writes data directories to measure with.
 //!
 //! ```text
-//! cargo run --release -p openvaala-tests --bin openvaala-bench [FOLDER]
+//! cargo run --release -p openvaala-tests --bin openvaala-bench -- help
 //! ```
 //!
-//! All is written below a temporary folder in `FOLDER` (default: the current one), which should lie on the disk that
-//! is of interest. The model answers at once from memory; everything else is what every embedder gets: files that
-//! are flushed, the index in SQLite, commands in `bash`.
+//! Everything else is what every embedder gets: files that are flushed, the index in SQLite, commands in `bash`. A figure
+//! comes only from work whose result was looked at: entries, pages and lists are compared with what was written.
 
+mod arguments;
 mod floors;
+mod fresh;
+mod generate;
+mod memory;
+mod report;
 mod script;
+mod storage;
+mod turns;
 mod work;
 
 use std::error::Error;
-use std::path::PathBuf;
-use std::time::Duration;
+use std::process::ExitCode;
 
-use self::work::Bench;
+use self::arguments::Arguments;
 
 /// What a measure or its set-up can fail with.
 type Failure = Box<dyn Error + Send + Sync>;
 
-/// Turns without tools.
-const TURNS: usize = 200;
-/// Steps of the turn that shows whether steps become slower.
-const STEPS: usize = 500;
-/// Steps at each end of that turn that are compared.
-const END: usize = 50;
-/// Sessions at once, and the steps of each.
-const CROWD: (usize, usize) = (50, 10);
+const HELP: &str = "\
+openvaala-bench turns [--dir DIR]
+    appends, turns, steps and 50 sessions in one process, with a model that answers at once
 
-#[tokio::main]
-async fn main() -> Result<(), Failure> {
-    let folder = std::env::args_os()
-        .nth(1)
-        .map_or_else(|| PathBuf::from("."), PathBuf::from);
-    let folder = tempfile::Builder::new()
-        .prefix("openvaala-bench-")
-        .tempdir_in(folder)?;
-    let flush = floors::append_and_flush(folder.path())?;
-    let spawn = floors::spawn_bash()?;
-    println!("| measure | ms | floor | x floor |");
-    println!("| --- | --- | --- | --- |");
-    row("floor: append and fdatasync", flush, None);
-    row("floor: spawn of `bash -c true`", spawn, None);
+openvaala-bench storage [--only NAME,...] [--dir DIR] [--rounds N] [--scale F] [--binary FILE] [--keep]
+    the table of the storage: append, open, entries, list, start, reindex, many, large
+    openvaala-bench NAME is short for storage --only NAME
 
-    let append = work::append(&folder.path().join("log")).await?;
-    row("append of one entry, flushed", append, Some(flush));
-    let mut bench = Bench::open(&folder.path().join("data")).await?;
-    let turns = bench.new_conversations(TURNS).await?;
-    row("turn in a new conversation", median(turns), Some(flush));
-    let turns = bench.turns(TURNS).await?;
-    row("turn in the same conversation", median(turns), Some(flush));
-    let steps = bench.steps(STEPS).await?;
-    let (first, last) = (&steps[..END], &steps[steps.len() - END..]);
-    let floor = Some(flush + spawn);
-    row("tool step 1-50", median(first.to_vec()), floor);
-    row("tool step 451-500", median(last.to_vec()), floor);
-    let (sessions, each) = CROWD;
-    let took = bench.crowd(sessions, each).await?;
-    let step = took / u32::try_from(sessions * each)?;
-    row("step of 50 sessions at once", step, floor);
-    println!();
-    println!("{:.0} steps a second", 1.0 / step.as_secs_f64());
-    bench.close().await;
-    Ok(())
+    --dir DIR      a folder on the disk to measure (target/bench)
+    --rounds N     how often each is measured (3)
+    --scale F      all sizes times F; 1 are the sizes of the bars
+    --binary FILE  the openvaala that `start` and `many` start (the one beside this program)
+    --keep         leaves the generated data directories there for the next run
+
+openvaala-bench generate DIR --conversations N --items M
+        [--sessions S] [--turns T] [--item-bytes B] [--titles none|realistic] [--seed X] [--index]
+    a data directory with M items in N conversations of S sessions (1); T turns a session (one per 100 items);
+    lines of B bytes on average (1024), some ten and some a hundred times as long; --index makes the index, too
+";
+
+fn main() -> ExitCode {
+    match run() {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("openvaala-bench: {error}");
+            ExitCode::FAILURE
+        }
+    }
 }
 
-fn row(name: &str, took: Duration, floor: Option<Duration>) {
-    let ms = |time: Duration| time.as_secs_f64() * 1e3;
-    let (floor, ratio) = match floor {
-        Some(floor) => (
-            format!("{:.2}", ms(floor)),
-            format!("{:.1}", ms(took) / ms(floor)),
-        ),
-        None => (String::new(), String::new()),
-    };
-    println!("| {name} | {:.2} | {floor} | {ratio} |", ms(took));
-}
-
-/// The middle one; zero of nothing.
-pub(crate) fn median(mut times: Vec<Duration>) -> Duration {
-    times.sort_unstable();
-    times.get(times.len() / 2).copied().unwrap_or_default()
+#[tokio::main(worker_threads = 2)]
+async fn run() -> Result<(), Failure> {
+    let mut arguments = Arguments::parse(std::env::args().skip(1))?;
+    let command = arguments.next();
+    match command.as_deref() {
+        Some("turns") => turns::run(arguments).await,
+        Some("storage") => storage::run(arguments, None).await,
+        Some("generate") => generate::run(arguments).await,
+        Some(fresh::COMMAND) => storage::probe(arguments).await,
+        Some("help") | None => {
+            print!("{HELP}");
+            Ok(())
+        }
+        Some(name) if storage::NAMES.contains(&name) => storage::run(arguments, Some(name)).await,
+        Some(other) => Err(format!("there is no {other:?}; see openvaala-bench help").into()),
+    }
 }

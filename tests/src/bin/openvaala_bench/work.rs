@@ -16,9 +16,10 @@ use openvaala_core::{
 use serde_json::value::to_raw_value;
 use tokio::sync::mpsc;
 
+use crate::Failure;
 use crate::floors::ENTRY;
 use crate::script::Script;
-use crate::{Failure, median};
+use crate::turns::median;
 
 const APPENDS: usize = 500;
 /// The envelope around the text of an entry.
