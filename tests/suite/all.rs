@@ -11,6 +11,7 @@
 mod aimock;
 mod background;
 mod bad_input;
+mod bench;
 mod clients;
 mod commands;
 mod crash;

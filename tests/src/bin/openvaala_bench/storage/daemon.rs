@@ -89,7 +89,7 @@ impl Daemon {
             .client
             .call::<method::ConversationList>(ListParams::default())
             .await?;
-        list::check(&page.conversations, None, author)
+        list::check(&page.conversations, &list::wanted(author, None))
     }
 
     /// The last item of a conversation's root session.

@@ -17,6 +17,7 @@ const ITEMS: u64 = 1_000_000;
 const ITEM_BYTES: u64 = 1_024;
 const TURNS: u64 = 1_000;
 const AT: At = At::root(0);
+/// Pages from anywhere, at most; of a short history a tenth of its items.
 const PAGES: usize = 1_000;
 
 pub(super) async fn measure(setting: &Setting, report: &mut Report) -> Result<(), Failure> {
@@ -55,8 +56,9 @@ pub(super) async fn probe(data: &Path, author: &Author) -> Result<Figures, Failu
 
     let items = author.plan.items_of(AT);
     let mut dice = author.plan.dice("pages", [0, 0, 0]);
-    let mut times = Vec::with_capacity(PAGES);
-    for number in 0..PAGES.min(items as usize) {
+    let pages = PAGES.min(items as usize / 10);
+    let mut times = Vec::with_capacity(pages);
+    for number in 0..pages {
         let cursor = 1 + dice.below(items);
         let order = if number % 2 == 0 {
             ItemsOrder::Ascending
@@ -71,7 +73,7 @@ pub(super) async fn probe(data: &Path, author: &Author) -> Result<Figures, Failu
         .join(key.path.as_str())
         .join(format!("{}.jsonl", key.stream.as_str()));
     let size = author.plan.item_bytes * page::PAGE;
-    let floors = crate::floors::random_reads(&log, size, &mut dice, PAGES)?;
+    let floors = crate::floors::random_reads(&log, size, &mut dice, pages)?;
     let floors: Vec<f64> = floors.iter().map(|time| time.as_secs_f64() * 1e3).collect();
     let figures = [
         ("opened", opened),

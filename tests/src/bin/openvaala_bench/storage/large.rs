@@ -14,11 +14,12 @@ use crate::generate::Plan;
 use crate::memory::Growth;
 use crate::report::{Bar, Report, Row};
 
-const BYTES: usize = 100 << 20;
+const BYTES: u64 = 100 << 20;
+const LEAST: u64 = 1 << 20;
 
 pub(super) async fn measure(setting: &Setting, report: &mut Report) -> Result<(), Failure> {
-    // Nothing of the plan is used.
-    let plan = Plan::new(1, 1, 1);
+    // Of the plan only the size of an item is used.
+    let plan = Plan::new(1, 1, setting.size(BYTES, LEAST));
     let mut all = [const { Vec::new() }; 5];
     for _ in 0..setting.rounds {
         let folder = tempfile::Builder::new()
@@ -63,12 +64,16 @@ fn key() -> Result<StreamKey, Failure> {
     Ok(StreamKey::new("bench".parse()?, "large".parse()?))
 }
 
-fn large() -> Result<Box<RawValue>, Failure> {
-    let mut text = String::with_capacity(BYTES);
+fn large(bytes: usize) -> Result<Box<RawValue>, Failure> {
+    let mut text = String::with_capacity(bytes);
     text.push('"');
-    text.extend(std::iter::repeat_n("0123456789abcdef", BYTES / 16 - 1));
-    text.push_str("0123456789abcd\"");
+    text.extend("0123456789abcdef".chars().cycle().take(bytes - 2));
+    text.push('"');
     Ok(RawValue::from_string(text)?)
+}
+
+fn mebibytes(bytes: u64) -> f64 {
+    bytes as f64 / f64::from(1 << 20)
 }
 
 fn small(number: u64) -> Result<Vec<NewEntry>, Failure> {
@@ -79,21 +84,21 @@ fn small(number: u64) -> Result<Vec<NewEntry>, Failure> {
 }
 
 /// The large entry is the second of three.
-pub(super) async fn probe_append(data: &Path) -> Result<Figures, Failure> {
+pub(super) async fn probe_append(data: &Path, bytes: u64) -> Result<Figures, Failure> {
     let storage = FileStorage::open(FileOptions::new(data))?;
     storage.append(&key()?, small(1)?).await?;
     let growth = Growth::begin()?;
-    let entry = NewEntry::new(1, large()?);
+    let entry = NewEntry::new(1, large(bytes as usize)?);
     let began = Instant::now();
     storage.append(&key()?, vec![entry]).await?;
     let took = ms(began);
-    let times = growth.highest()? / (BYTES as f64 / f64::from(1 << 20));
+    let times = growth.highest()? / mebibytes(bytes);
     storage.append(&key()?, small(3)?).await?;
     Ok([("times".to_owned(), times), ("ms".to_owned(), took)].into())
 }
 
-pub(super) async fn probe_read(data: &Path) -> Result<Figures, Failure> {
-    let size = BYTES as f64 / f64::from(1 << 20);
+pub(super) async fn probe_read(data: &Path, bytes: u64) -> Result<Figures, Failure> {
+    let size = mebibytes(bytes);
     let storage = FileStorage::open(FileOptions::new(data))?;
     let growth = Growth::begin()?;
     for (options, wanted) in [
@@ -121,7 +126,7 @@ pub(super) async fn probe_read(data: &Path) -> Result<Figures, Failure> {
     let took = ms(began);
     let times = growth.highest()? / size;
     let found = page.entries.first().and_then(|entry| entry.json());
-    if found.map(RawValue::get) != Some(large()?.get()) {
+    if found.map(RawValue::get) != Some(large(bytes as usize)?.get()) {
         return Err("the large entry is not what was written".into());
     }
     let figures = [("times", times), ("ms", took), ("beside", beside)];

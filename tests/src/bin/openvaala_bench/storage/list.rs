@@ -4,6 +4,8 @@ use std::path::Path;
 use std::time::Instant;
 
 use openvaala_core::protocol::conversation::Conversation;
+use openvaala_core::protocol::id::ConversationId;
+use openvaala_core::protocol::time::Timestamp;
 use openvaala_core::{ConversationFilter, ListConversations, Runtime};
 
 use super::daemon::Daemon;
@@ -62,12 +64,13 @@ pub(super) async fn probe(data: &Path, author: &Author) -> Result<Figures, Failu
     let runtime = generate::runtime(data).index_only().build().await?;
     let mut figures = Figures::new();
     for (name, search) in SEARCHES {
+        let wanted = wanted(author, search);
         let mut times = Vec::with_capacity(LISTS);
         for _ in 0..LISTS {
             let began = Instant::now();
             let found = list(&runtime, search).await?;
             times.push(ms(began));
-            check(&found, search, author)?;
+            check(&found, &wanted)?;
         }
         figures.insert(name.to_owned(), percentile(&times, 99));
     }
@@ -91,36 +94,38 @@ pub(super) async fn list(
     Ok(runtime.list(options).await?.conversations)
 }
 
-/// The first page has the conversations that were last used and whose titles have the text.
-pub(super) fn check(
-    found: &[Conversation],
-    search: Option<&str>,
-    author: &Author,
-) -> Result<(), Failure> {
+/// Id, title and last use of conversations.
+pub(super) type Wanted = Vec<(ConversationId, Option<String>, Timestamp)>;
+
+/// What the first page has to have: those that were last used and whose titles have the text.
+pub(super) fn wanted(author: &Author, search: Option<&str>) -> Wanted {
     let passes = |conversation: &u64| {
         search.is_none_or(|search| {
-            author
-                .title(*conversation)
-                .is_some_and(|title| title.contains(search))
+            let title = author.title(*conversation);
+            title.is_some_and(|title| title.contains(search))
         })
     };
     let by_use = author.plan.by_use().into_iter();
-    let wanted = by_use.filter(passes).take(PAGE).map(|conversation| {
-        (
-            author.plan.conversation_id(conversation),
-            author.title(conversation),
-            author.plan.updated_at(conversation),
-        )
-    });
-    let wanted: Vec<_> = wanted.collect();
+    by_use
+        .filter(passes)
+        .take(PAGE)
+        .map(|conversation| {
+            let id = author.plan.conversation_id(conversation);
+            let updated = author.plan.updated_at(conversation);
+            (id, author.title(conversation), updated)
+        })
+        .collect()
+}
+
+pub(super) fn check(found: &[Conversation], wanted: &Wanted) -> Result<(), Failure> {
     let found = found
         .iter()
         .map(|found| (found.id, found.title.clone(), found.updated_at));
-    let found: Vec<_> = found.collect();
-    if found == wanted {
+    let found: Wanted = found.collect();
+    if found == *wanted {
         Ok(())
     } else {
-        Err(format!("a search for {search:?} found {found:?} and not {wanted:?}").into())
+        Err(format!("the list has {found:?} and not {wanted:?}").into())
     }
 }
 
@@ -130,7 +135,7 @@ pub(super) async fn probe_build(data: &Path, author: &Author) -> Result<Figures,
     let began = Instant::now();
     let runtime = generate::runtime(data).index_only().build().await?;
     let built = ms(began);
-    check(&list(&runtime, None).await?, None, author)?;
+    check(&list(&runtime, None).await?, &wanted(author, None))?;
     runtime.shutdown().await;
     let floor = floor.as_secs_f64() * 1e3;
     Ok([("built".to_owned(), built), ("floor".to_owned(), floor)].into())

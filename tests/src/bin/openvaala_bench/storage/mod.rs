@@ -142,8 +142,8 @@ async fn take(name: &str, data: &Path, author: &Author) -> Result<Figures, Failu
         "build" => list::probe_build(data, author).await,
         "reindex" => reindex::probe(data, author).await,
         "latency" => reindex::probe_latency(data, author).await,
-        "large-append" => large::probe_append(data).await,
-        "large-read" => large::probe_read(data).await,
+        "large-append" => large::probe_append(data, author.plan.item_bytes).await,
+        "large-read" => large::probe_read(data, author.plan.item_bytes).await,
         other => Err(format!("there is no probe {other:?}").into()),
     }
 }

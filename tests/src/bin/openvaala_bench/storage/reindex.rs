@@ -8,6 +8,7 @@ use openvaala_core::{ReindexReport, Runtime};
 use tokio::sync::mpsc;
 
 use super::data::Data;
+use super::list::Wanted;
 use super::{Setting, list, ms, page};
 use crate::fresh::Figures;
 use crate::generate::{self, At, Author, Plan};
@@ -65,7 +66,8 @@ pub(super) async fn probe(data: &Path, author: &Author) -> Result<Figures, Failu
     if last.is_none_or(|last| last.total != author.plan.conversations) {
         return Err(format!("reindexing told {last:?} last").into());
     }
-    list::check(&list::list(&runtime, None).await?, None, author)?;
+    let found = list::list(&runtime, None).await?;
+    list::check(&found, &list::wanted(author, None))?;
     runtime.shutdown().await;
     let figures = [
         ("seconds", seconds),
@@ -89,12 +91,13 @@ fn whole(report: &ReindexReport, author: &Author) -> Result<(), Failure> {
 pub(super) async fn probe_latency(data: &Path, author: &Author) -> Result<Figures, Failure> {
     let runtime = generate::runtime(data).index_only().build().await?;
     let mut dice = author.plan.dice("visits", [0, 0, 0]);
+    let wanted = list::wanted(author, None);
     let mut times = Vec::new();
     while times.len() < REQUESTS {
         let reindexing = tokio::spawn(reindex(runtime.clone()));
         while !reindexing.is_finished() {
             let conversation = dice.below(author.plan.conversations);
-            times.extend(requests(&runtime, author, conversation).await?);
+            times.extend(requests(&runtime, author, &wanted, conversation).await?);
         }
         whole(&reindexing.await??, author)?;
     }
@@ -112,12 +115,13 @@ async fn reindex(runtime: Runtime) -> Result<ReindexReport, Failure> {
 async fn requests(
     runtime: &Runtime,
     author: &Author,
+    wanted: &Wanted,
     conversation: u64,
 ) -> Result<[f64; 2], Failure> {
     let began = Instant::now();
     let found = list::list(runtime, None).await?;
     let listed = ms(began);
-    list::check(&found, None, author)?;
+    list::check(&found, wanted)?;
     let began = Instant::now();
     let handle = runtime
         .open(author.plan.conversation_id(conversation))
