@@ -31,13 +31,13 @@ openvaala-bench turns [--dir DIR]
     appends, turns, steps and 50 sessions in one process, with a model that answers at once
 
 openvaala-bench storage [--only NAME,...] [--dir DIR] [--rounds N] [--scale F] [--binary FILE] [--keep]
-    the table of the storage: append, open, entries, list, start, reindex, many, large
+    the table of the storage: append, open, entries, list, reindex, many, large
     openvaala-bench NAME is short for storage --only NAME
 
     --dir DIR      a folder on the disk to measure (target/bench)
     --rounds N     how often each is measured (3)
     --scale F      all sizes times F; 1 are the sizes of the bars
-    --binary FILE  the openvaala that `start` and `many` start (the one beside this program)
+    --binary FILE  the openvaala that `list` and `many` start (the one beside this program)
     --keep         leaves the generated data directories there for the next run
 
 openvaala-bench generate DIR --conversations N --items M

@@ -92,7 +92,7 @@ const POOL: usize = 1 << 20;
 /// A title such as a person's first message gives.
 pub(crate) fn title(number: u64, dice: &mut Dice) -> String {
     let mut title = [pick(&VERBS, dice), pick(&THINGS, dice), pick(&PLACES, dice)].join(" ");
-    if number % 10_000 == 0 {
+    if number.is_multiple_of(10_000) {
         title = format!("{title}, {RARE}");
     }
     if number % 3 == 1 {

@@ -41,10 +41,6 @@ impl Daemon {
         data: &Path,
         files: Option<u64>,
     ) -> Result<Self, Failure> {
-        if !setting.binary.is_file() {
-            let binary = setting.binary.display();
-            return Err(format!("there is no {binary}: build it (cargo build --release -p openvaala-cli) or give --binary").into());
-        }
         let home = tempfile::Builder::new()
             .prefix("home-")
             .tempdir_in(&setting.folder)?;
@@ -110,7 +106,7 @@ impl Daemon {
     }
 
     /// Ends it in good order.
-    pub(super) async fn stop(mut self) -> Result<(), Failure> {
+    pub(super) fn stop(mut self) -> Result<(), Failure> {
         let pid = i32::try_from(self.process.id())
             .ok()
             .and_then(Pid::from_raw);

@@ -17,7 +17,7 @@ use crate::report::{Bar, Report, Row};
 const BYTES: u64 = 100 << 20;
 const LEAST: u64 = 1 << 20;
 
-pub(super) async fn measure(setting: &Setting, report: &mut Report) -> Result<(), Failure> {
+pub(super) fn measure(setting: &Setting, report: &mut Report) -> Result<(), Failure> {
     // Of the plan only the size of an item is used.
     let plan = Plan::new(1, 1, setting.size(BYTES, LEAST));
     let mut all = [const { Vec::new() }; 5];

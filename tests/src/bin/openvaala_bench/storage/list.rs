@@ -20,6 +20,7 @@ const CONVERSATIONS: u64 = 50_000;
 const ITEMS_EACH: u64 = 2;
 const ITEM_BYTES: u64 = 600;
 pub(super) const PAGE: usize = 50;
+/// How often each is asked for; with few conversations once for each.
 const LISTS: usize = 200;
 /// What is searched for, and in how many titles it stands.
 const SEARCHES: [(&str, Option<&str>); 5] = [
@@ -31,7 +32,7 @@ const SEARCHES: [(&str, Option<&str>); 5] = [
 ];
 
 pub(super) async fn measure(setting: &Setting, report: &mut Report) -> Result<(), Failure> {
-    let conversations = setting.size(CONVERSATIONS, 100);
+    let conversations = setting.size(CONVERSATIONS, 60);
     let plan = Plan::new(conversations, conversations * ITEMS_EACH, ITEM_BYTES);
     let data = Data::prepare(setting, "list", plan, true).await?;
     let rounds = setting.probe("list", &data)?;
@@ -44,7 +45,7 @@ pub(super) async fn measure(setting: &Setting, report: &mut Report) -> Result<()
         let daemon = Daemon::start(setting, &data.path, None).await?;
         times.push(daemon.ready);
         daemon.check_list(&data.author).await?;
-        daemon.stop().await?;
+        daemon.stop()?;
     }
     let row = Row::new(
         "server ready with 50,000 conversations, fresh index",
@@ -65,8 +66,9 @@ pub(super) async fn probe(data: &Path, author: &Author) -> Result<Figures, Failu
     let mut figures = Figures::new();
     for (name, search) in SEARCHES {
         let wanted = wanted(author, search);
-        let mut times = Vec::with_capacity(LISTS);
-        for _ in 0..LISTS {
+        let lists = LISTS.min(author.plan.conversations as usize);
+        let mut times = Vec::with_capacity(lists);
+        for _ in 0..lists {
             let began = Instant::now();
             let found = list(&runtime, search).await?;
             times.push(ms(began));

@@ -18,7 +18,7 @@ const MOST: f64 = 256.0;
 const VISITS: usize = 400;
 
 pub(super) async fn measure(setting: &Setting, report: &mut Report) -> Result<(), Failure> {
-    let conversations = setting.size(CONVERSATIONS, 100);
+    let conversations = setting.size(CONVERSATIONS, 60);
     let mut plan = Plan::new(
         conversations,
         conversations * SESSIONS * ITEMS_EACH,
@@ -39,7 +39,7 @@ pub(super) async fn measure(setting: &Setting, report: &mut Report) -> Result<()
             }
         }
         later.push(daemon.open_files()? as f64);
-        daemon.stop().await?;
+        daemon.stop()?;
     }
     let row = Row::new(
         "server ready with 10,000 conversations of 5 sessions",

@@ -25,6 +25,9 @@ pub(crate) const NAMES: [&str; 7] = [
     "append", "open", "entries", "list", "reindex", "many", "large",
 ];
 
+/// Those that start a server.
+const SERVED: [&str; 2] = ["list", "many"];
+
 /// How all of it is measured.
 #[derive(Debug)]
 pub(crate) struct Setting {
@@ -57,6 +60,15 @@ impl Setting {
             binary,
             keep: arguments.flag("keep"),
         })
+    }
+
+    fn check_binary(&self) -> Result<(), Failure> {
+        if self.binary.is_file() {
+            return Ok(());
+        }
+        let binary = self.binary.display();
+        let build = "cargo build --release -p openvaala-cli";
+        Err(format!("there is no {binary}: build it ({build}) or give --binary").into())
     }
 
     /// A size of the bars, made smaller if that is asked for.
@@ -99,11 +111,15 @@ pub(crate) async fn run(mut arguments: Arguments, name: Option<&str>) -> Result<
     if let Some(unknown) = only.iter().flatten().find(|name| !NAMES.contains(*name)) {
         return Err(format!("there is no measure {unknown:?}: {}", NAMES.join(", ")).into());
     }
+    let chosen = NAMES
+        .into_iter()
+        .filter(|name| only.as_ref().is_none_or(|only| only.contains(name)));
+    if chosen.clone().any(|name| SERVED.contains(&name)) {
+        setting.check_binary()?;
+    }
     let mut report = Report::begin(setting.scale)?;
-    for name in NAMES {
-        if only.as_ref().is_none_or(|only| only.contains(&name)) {
-            measure(name, &setting, &mut report).await?;
-        }
+    for name in chosen {
+        measure(name, &setting, &mut report).await?;
     }
     report.end(setting.rounds)
 }
@@ -117,7 +133,7 @@ async fn measure(name: &str, setting: &Setting, report: &mut Report) -> Result<(
         "list" => list::measure(setting, report).await,
         "reindex" => reindex::measure(setting, report).await,
         "many" => many::measure(setting, report).await,
-        "large" => large::measure(setting, report).await,
+        "large" => large::measure(setting, report),
         other => Err(format!("there is no measure {other:?}").into()),
     }
 }

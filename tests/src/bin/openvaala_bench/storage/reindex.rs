@@ -20,11 +20,11 @@ const CONVERSATIONS: u64 = 10_000;
 const ITEMS_EACH: u64 = 100;
 /// Two GiB in a million lines.
 const ITEM_BYTES: u64 = 2_147;
-/// Requests beside reindexing, at least.
+/// Requests beside reindexing, at least; with few conversations two for each.
 const REQUESTS: usize = 300;
 
 pub(super) async fn measure(setting: &Setting, report: &mut Report) -> Result<(), Failure> {
-    let conversations = setting.size(CONVERSATIONS, 100);
+    let conversations = setting.size(CONVERSATIONS, 20);
     let plan = Plan::new(conversations, conversations * ITEMS_EACH, ITEM_BYTES);
     let data = Data::prepare(setting, "reindex", plan, true).await?;
     let rounds = setting.probe("reindex", &data)?;
@@ -93,7 +93,8 @@ pub(super) async fn probe_latency(data: &Path, author: &Author) -> Result<Figure
     let mut dice = author.plan.dice("visits", [0, 0, 0]);
     let wanted = list::wanted(author, None);
     let mut times = Vec::new();
-    while times.len() < REQUESTS {
+    let enough = REQUESTS.min(author.plan.conversations as usize * 2);
+    while times.len() < enough {
         let reindexing = tokio::spawn(reindex(runtime.clone()));
         while !reindexing.is_finished() {
             let conversation = dice.below(author.plan.conversations);
