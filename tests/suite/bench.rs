@@ -84,6 +84,7 @@ fn the_bench_measures_appends_beside_a_bare_write() {
             "the same, p99",
             "serial append of 1 KiB",
             "the same, of the floor's rate",
+            "the same with flushing left out",
             "64 appenders on one stream",
             "64 appenders on one stream, p99",
             "64 appenders on 64 streams",

@@ -14,6 +14,7 @@ use tokio::task::JoinSet;
 
 use super::{Setting, ms};
 use crate::Failure;
+use crate::generate::UnsyncedFs;
 use crate::report::{Bar, Report, Row, median, percentile};
 
 /// The payload of an entry.
@@ -52,6 +53,7 @@ struct Found {
     floor_p99: Vec<f64>,
     serial: Vec<f64>,
     of_bare: Vec<f64>,
+    unflushed: Vec<f64>,
     /// One stream, then a stream for each appender: times serial, and p99 by the bare p99.
     crowds: [(Vec<f64>, Vec<f64>); 2],
 }
@@ -88,6 +90,11 @@ async fn one_round(folder: &Path, each: usize, found: &mut Found) -> Result<(), 
         serial.add(appender.await??);
     }
     check(&storage, &key, 0..1, turns * TURN).await?;
+    let quick = UnsyncedFs::default();
+    let quick = FileOptions::new(folder.join("unflushed")).fs(Arc::new(quick));
+    let quick = Arc::new(FileStorage::open(quick)?);
+    let appender = tokio::spawn(appends(quick, key.clone(), 0, 0..each));
+    found.unflushed.push(median(&appender.await??.each));
     found.floor.push(median(&bare.each));
     found.floor_p99.push(bare.p99());
     found.serial.push(serial.rate());
@@ -107,6 +114,8 @@ fn show(found: Found, report: &mut Report) -> Result<(), Failure> {
     report.row(Row::new("serial append of 1 KiB", "a second", found.serial))?;
     let row = Row::new("the same, of the floor's rate", "%", found.of_bare);
     report.row(row.bar(Bar::AtLeast(85.0)))?;
+    let row = Row::new("the same with flushing left out", "ms", found.unflushed);
+    report.row(row)?;
     let names = ["64 appenders on one stream", "64 appenders on 64 streams"];
     let bars = [(15.0, 4.0), (4.0, 12.0)];
     for ((name, (least, most)), (rate, p99)) in names.iter().zip(bars).zip(found.crowds) {
