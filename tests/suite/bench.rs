@@ -80,8 +80,11 @@ fn the_bench_measures_appends_beside_a_bare_write() {
     assert_eq!(
         measures("append"),
         [
+            "rounds with a steady floor, which count",
             "floor: write of a line of 1,088 bytes and its fdatasync",
             "the same, p99",
+            "the same again, of the floor's rate",
+            "the same on a thread of its own, of the floor's rate",
             "serial append of 1 KiB",
             "the same, of the floor's rate",
             "the same with flushing left out",
