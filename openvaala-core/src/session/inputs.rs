@@ -30,12 +30,9 @@ pub(crate) enum Known {
 impl Inputs {
     /// Begins with all that were ever taken.
     pub(crate) fn whole(known: HashSet<ItemId>) -> Self {
-        let newest = known.iter().filter_map(time_of).max();
-        Self {
-            known,
-            is_whole: true,
-            newest,
-        }
+        let mut inputs = Self::default();
+        inputs.complete(known, std::iter::empty());
+        inputs
     }
 
     /// Begins with some of those that were taken, and the latest time in the ids of all of them.
@@ -71,9 +68,9 @@ impl Inputs {
     /// Takes note that an input was accepted: no other has to be younger to be new.
     pub(crate) fn accept(&mut self, id: ItemId) {
         // As long as nothing is known of the others the time of this one says nothing.
-        if self.is_whole || self.newest.is_some() {
-            self.newest = self.newest.max(time_of(&id));
-        }
+        self.newest = self
+            .newest
+            .map(|newest| newest.max(time_of(&id).unwrap_or(newest)));
     }
 
     /// Takes note that an input was taken.
@@ -91,7 +88,10 @@ impl Inputs {
         self.known.extend(taken);
         self.is_whole = true;
         let times = self.known.iter().copied().chain(waiting);
-        self.newest = self.newest.max(times.filter_map(|id| time_of(&id)).max());
+        let times = times.filter_map(|id| time_of(&id));
+        // Without any with a time, whatever has one is younger.
+        let latest = times.max().unwrap_or(Timestamp::from_millis(0));
+        self.newest = self.newest.max(Some(latest));
     }
 }
 

@@ -120,16 +120,8 @@ impl Backwards {
         if known || self.is_gone("turn", &state.id.to_string()) {
             return;
         }
-        let session = self.latest.states.sessions.get(&state.session_id);
-        let is_active = session.is_some_and(|session| session.active_turn == Some(state.id));
-        // A turn that another one of its session has followed has ended, whatever its last readable state says.
-        let is_last = !self.last_turns.contains_key(&state.session_id);
-        if is_last {
-            self.last_turns.insert(state.session_id, state.id);
-        }
-        if is_last || is_active {
-            self.latest.states.turns.insert(state.id, state);
-        }
+        self.last_turns.entry(state.session_id).or_insert(state.id);
+        self.latest.states.turns.insert(state.id, state);
     }
 
     fn deleted(&mut self, kind: String, id: String) {
@@ -174,10 +166,13 @@ impl Backwards {
     pub(super) fn finish(mut self) -> LatestStates {
         self.latest.states.damaged.reverse();
         let sessions = &self.latest.states.sessions;
+        let active = sessions.values().filter_map(|session| session.active_turn);
+        // A turn that another one of its session has followed has ended, whatever its last readable state says.
+        let wanted: BTreeSet<TurnId> = active.chain(self.last_turns.into_values()).collect();
         self.latest
             .states
             .turns
-            .retain(|_, turn| sessions.contains_key(&turn.session_id));
+            .retain(|id, turn| wanted.contains(id) && sessions.contains_key(&turn.session_id));
         self.latest.inputs.retain(|id, _| sessions.contains_key(id));
         self.latest
     }
