@@ -36,7 +36,10 @@ impl Inputs {
     }
 
     /// Begins with some of those that were taken, and the latest time in the ids of all of them.
-    pub(crate) const fn latest(known: HashSet<ItemId>, newest: Option<Timestamp>) -> Self {
+    pub(crate) fn latest(known: HashSet<ItemId>, newest: Option<Timestamp>) -> Self {
+        // A turn that has taken an input may be on disk without the session's state that belongs to it.
+        let latest = known.iter().filter_map(time_of).max();
+        let newest = newest.map(|newest| latest.map_or(newest, |latest| newest.max(latest)));
         Self {
             known,
             is_whole: false,
