@@ -11,7 +11,7 @@ use crate::dao::record::{ReadState, SessionState, State, TurnState};
 /// The latest states, and how far back they lie.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct LatestStates {
-    /// Of the turns only those that may still run, and the last one of each session.
+    /// Of the turns at least those that may still run, and the last one of each session.
     pub(crate) states: States,
     /// The number of the entry with the conversation's state.
     pub(crate) conversation_seq: u64,
@@ -169,10 +169,10 @@ impl Backwards {
         let active = sessions.values().filter_map(|session| session.active_turn);
         // A turn that another one of its session has followed has ended, whatever its last readable state says.
         let wanted: BTreeSet<TurnId> = active.chain(self.last_turns.into_values()).collect();
-        self.latest
-            .states
-            .turns
-            .retain(|id, turn| wanted.contains(id) && sessions.contains_key(&turn.session_id));
+        self.latest.states.turns.retain(|id, turn| {
+            let is_told = wanted.contains(id) || turn.ended_at.is_some();
+            is_told && sessions.contains_key(&turn.session_id)
+        });
         self.latest.inputs.retain(|id, _| sessions.contains_key(id));
         self.latest
     }
