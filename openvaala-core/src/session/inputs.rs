@@ -93,8 +93,7 @@ impl Inputs {
         let times = self.known.iter().copied().chain(waiting);
         let times = times.filter_map(|id| time_of(&id));
         // Without any with a time, whatever has one is younger.
-        let latest = times.max().unwrap_or(Timestamp::from_millis(0));
-        self.newest = self.newest.max(Some(latest));
+        self.newest = self.newest.max(times.max()).or(Some(Timestamp::EPOCH));
     }
 }
 

@@ -350,7 +350,7 @@ impl Simulation {
             .session
             .clone()
             .unwrap_or_else(|| self.setup.clone());
-        let all = whole(state.clone(), &self.disk.items);
+        let all = whole(state, &self.disk.items);
         let turns: Vec<TurnState> = self.disk.turns.values().cloned().collect();
         let expected = self.recovered(all, turns, failure.clone());
         let (by_tail, turns) = self.by_tail();
