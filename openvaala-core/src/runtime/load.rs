@@ -49,6 +49,7 @@ pub(super) async fn create(
         updated_at: now,
         damaged: None,
     };
+    let inputs = Inputs::whole(HashSet::new());
     let root = SessionState {
         id: session,
         conversation_id: id,
@@ -59,7 +60,7 @@ pub(super) async fn create(
         queue: Vec::new(),
         held: false,
         last_pos: 0,
-        newest_input: None,
+        newest_input: inputs.newest(),
         usage: Default::default(),
         created_at: now,
         updated_at: now,
@@ -91,7 +92,7 @@ pub(super) async fn create(
         state: root,
         items: Vec::new(),
         has_context: true,
-        inputs: Inputs::whole(HashSet::new()),
+        inputs,
         limits: definitions.limits(),
     };
     Ok(ConversationStart {

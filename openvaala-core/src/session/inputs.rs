@@ -30,16 +30,16 @@ pub(crate) enum Known {
 impl Inputs {
     /// Begins with all that were ever taken.
     pub(crate) fn whole(known: HashSet<ItemId>) -> Self {
-        let newest = known.iter().filter_map(time_of).max();
-        Self {
-            known,
-            is_whole: true,
-            newest,
-        }
+        let mut inputs = Self::default();
+        inputs.complete(known, std::iter::empty());
+        inputs
     }
 
     /// Begins with some of those that were taken, and the latest time in the ids of all of them.
-    pub(crate) const fn latest(known: HashSet<ItemId>, newest: Option<Timestamp>) -> Self {
+    pub(crate) fn latest(known: HashSet<ItemId>, newest: Option<Timestamp>) -> Self {
+        // A turn that has taken an input may be on disk without the session's state that belongs to it.
+        let latest = known.iter().filter_map(time_of).max();
+        let newest = newest.map(|newest| latest.map_or(newest, |latest| newest.max(latest)));
         Self {
             known,
             is_whole: false,
@@ -71,9 +71,9 @@ impl Inputs {
     /// Takes note that an input was accepted: no other has to be younger to be new.
     pub(crate) fn accept(&mut self, id: ItemId) {
         // As long as nothing is known of the others the time of this one says nothing.
-        if self.is_whole || self.newest.is_some() {
-            self.newest = self.newest.max(time_of(&id));
-        }
+        self.newest = self
+            .newest
+            .map(|newest| newest.max(time_of(&id).unwrap_or(newest)));
     }
 
     /// Takes note that an input was taken.
@@ -91,7 +91,9 @@ impl Inputs {
         self.known.extend(taken);
         self.is_whole = true;
         let times = self.known.iter().copied().chain(waiting);
-        self.newest = self.newest.max(times.filter_map(|id| time_of(&id)).max());
+        let times = times.filter_map(|id| time_of(&id));
+        // Without any with a time, whatever has one is younger.
+        self.newest = self.newest.max(times.max()).or(Some(Timestamp::EPOCH));
     }
 }
 

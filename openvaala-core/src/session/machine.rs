@@ -1,22 +1,21 @@
 //! The session as a pure machine: which turn runs, which input is next, what is written before what happens.
 
-use std::collections::{BTreeMap, HashMap, HashSet};
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 use std::time::Duration;
 
 use openvaala_executor::tool::Toolbox;
-use openvaala_protocol::conversation::{ModelRef, TurnStatus, WorkLocation};
+use openvaala_protocol::conversation::{ModelRef, WorkLocation};
 use openvaala_protocol::event::Live;
 use openvaala_protocol::id::{BlobId, ItemId, TurnId};
-use openvaala_protocol::item::{Instructions, Interruption, InterruptionCause, Item, UserMessage};
+use openvaala_protocol::item::{Instructions, InterruptionCause, Item};
 use openvaala_protocol::rpc::params::session::SendMode;
-use openvaala_protocol::usage::Usage;
 
 use super::inputs::{Inputs, Known};
 use super::queue::Queue;
-use crate::agent::{Agent, AgentEvent, Alarm, Ending, Limits, RunningCall, Scribe, Tick};
+use crate::agent::{Agent, AgentEvent, Alarm, Limits, RunningCall, Scribe, Tick};
 use crate::conversation::Input;
-use crate::dao::record::{QueuedInput, SessionState, State, TurnState};
+use crate::dao::record::{SessionState, State, TurnState};
 use crate::journal::Commit;
 use crate::model::{Messages, OutputSchema};
 
@@ -150,19 +149,20 @@ pub(crate) struct SessionMachine {
     pub(super) queue: Queue,
     pub(super) inputs: Inputs,
     pub(super) limits: Limits,
-    turn: Option<ActiveTurn>,
+    pub(super) turn: Option<ActiveTurn>,
     /// Inputs that wait until the log has told whether they were taken before.
     looked_up: Vec<(ReplyId, Input)>,
-    interrupts: Vec<ReplyId>,
+    pub(super) interrupts: Vec<ReplyId>,
     stopped: bool,
     /// Set when a commit has failed: nothing is decided until the state has been read anew.
     broken: bool,
 }
 
+/// The turn that runs.
 #[derive(Debug)]
-struct ActiveTurn {
-    state: TurnState,
-    agent: Agent,
+pub(super) struct ActiveTurn {
+    pub(super) state: TurnState,
+    pub(super) agent: Agent,
 }
 
 impl SessionMachine {
@@ -404,99 +404,6 @@ impl SessionMachine {
             if let Some(active) = &mut self.turn {
                 active.agent.ask(&mut self.scribe);
             }
-        }
-    }
-
-    fn start_turn(&mut self, tick: &mut Tick<'_>, input: QueuedInput) {
-        let id = TurnId::from_uuid(tick.id());
-        let message = UserMessage::new(input.content, false);
-        self.scribe.user_message(tick, input.item_id, id, &message);
-        self.inputs.take(input.item_id);
-        let state = TurnState {
-            id,
-            session_id: self.state.id,
-            status: TurnStatus::Running,
-            failure: None,
-            inputs: vec![input.item_id],
-            output_schema: input.output_schema,
-            model: self.state.model.clone(),
-            executors: Vec::new(),
-            steps: 0,
-            usage: Usage::default(),
-            started_at: tick.now,
-            ended_at: None,
-            last_seq: 0,
-        };
-        self.state.active_turn = Some(id);
-        self.scribe.journal.state(State::Turn(state.clone()));
-        let agent = Agent::new(id, self.state.model.clone(), self.limits);
-        self.turn = Some(ActiveTurn { state, agent });
-        self.save(tick);
-        let load = !self.scribe.has_context();
-        self.scribe.journal.then(Effect::Prepare { turn: id, load });
-    }
-
-    /// Writes down the instructions that are new or have changed since they were written last.
-    fn instruct(&mut self, tick: &mut Tick<'_>, turn: TurnId, instructions: Vec<Instructions>) {
-        let known: BTreeMap<String, Instructions> = self
-            .history()
-            .iter()
-            .filter_map(|item| item.body::<Instructions>()?.ok())
-            .map(|instructions| (instructions.path.clone(), instructions))
-            .collect();
-        for instructions in instructions {
-            if known.get(&instructions.path) != Some(&instructions) {
-                self.scribe.append(tick, Some(turn), &instructions);
-            }
-        }
-    }
-
-    fn take_steers(&mut self, tick: &Tick<'_>) {
-        let steers = self.queue.take_steers();
-        let Some(active) = self.turn.as_mut().filter(|_| !steers.is_empty()) else {
-            return;
-        };
-        for input in steers {
-            active.state.inputs.push(input.item_id);
-            self.inputs.take(input.item_id);
-            let message = UserMessage::new(input.content, true);
-            self.scribe
-                .user_message(tick, input.item_id, active.state.id, &message);
-        }
-        self.scribe.journal.state(State::Turn(active.state.clone()));
-        self.save(tick);
-    }
-
-    fn end_turn(&mut self, tick: &mut Tick<'_>, ending: Option<Ending>) {
-        let Some(ending) = ending else { return };
-        let Some(ActiveTurn { mut state, agent }) = self.turn.take() else {
-            return;
-        };
-        let id = state.id;
-        (state.steps, state.usage, state.ended_at) = (agent.steps(), agent.usage(), Some(tick.now));
-        self.queue.turn_ended();
-        match ending {
-            Ending::Completed => state.status = TurnStatus::Completed,
-            Ending::Failed(failure) => {
-                (state.status, state.failure) = (TurnStatus::Failed, Some(failure));
-                self.queue.held = true;
-            }
-            Ending::Interrupted(cause) => {
-                self.scribe
-                    .append(tick, Some(id), &Interruption::new(cause));
-                state.status = TurnStatus::Interrupted;
-                self.queue.held = cause == InterruptionCause::Requested;
-            }
-        }
-        self.state.usage = self.state.usage.plus(state.usage);
-        self.state.active_turn = None;
-        self.scribe.journal.state(State::Turn(state));
-        self.save(tick);
-        for reply in self.interrupts.drain(..) {
-            self.scribe.journal.then(Effect::Interrupted {
-                reply,
-                turn: Some(id),
-            });
         }
     }
 

@@ -14,6 +14,7 @@ mod run;
 mod simulation;
 mod spool;
 mod tools;
+mod turn;
 
 pub(crate) use self::handle::SessionHandle;
 pub(crate) use self::inputs::Inputs;

@@ -26,7 +26,7 @@ impl SessionMachine {
         failure: Option<String>,
     ) {
         let mut changed = false;
-        let stateless = self.turn_without_state(&turns);
+        let stateless = self.turns_without_state(&turns);
         let open = turns
             .into_iter()
             .filter(|turn| turn.status == TurnStatus::Running);
@@ -102,30 +102,61 @@ impl SessionMachine {
             .collect()
     }
 
-    /// The turn whose first item is in the log although its state never got there, if there is one.
+    /// The turns at the end of the log whose states never got there, in their order.
     ///
-    /// Items are written before states, so a crash between the two leaves such a turn at the end of the log.
-    fn turn_without_state(&self, known: &[TurnState]) -> Option<TurnState> {
-        let last = self.history().last()?;
-        let id = last.head().turn?;
-        let started_by_it = last.head().kind == ItemKind::UserMessage;
-        if !started_by_it || known.iter().any(|turn| turn.id == id) {
-            return None;
+    /// Items are written before states, so a crash between the two leaves turns whose states are missing: the one that the
+    /// last message has begun, and those before it that began and ended in the same commit. A crash in a recovery leaves
+    /// what that has added.
+    fn turns_without_state(&self, known: &[TurnState]) -> Vec<TurnState> {
+        let is_open = |turn: &&TurnState| turn.ended_at.is_none();
+        let is_cut = self.history().last().is_some_and(is_cut_off);
+        if !is_cut && !known.iter().any(|turn| is_open(&turn)) {
+            return Vec::new();
         }
+        let mut turns: Vec<TurnState> = Vec::new();
+        for id in self
+            .history()
+            .iter()
+            .rev()
+            .filter_map(|item| item.head().turn)
+        {
+            match known.iter().find(|turn| turn.id == id) {
+                Some(turn) if is_open(&turn) => {}
+                Some(_) => break,
+                None if turns.iter().any(|turn| turn.id == id) => {}
+                None => turns.extend(self.turn_of_items(id)),
+            }
+        }
+        turns.reverse();
+        turns
+    }
+
+    /// What the items of a turn tell of its state.
+    fn turn_of_items(&self, id: TurnId) -> Option<TurnState> {
+        let mut items = self.history().iter();
+        let first = items.find(|item| item.head().turn == Some(id))?;
         Some(TurnState {
             id,
             session_id: self.state.id,
             status: TurnStatus::Running,
             failure: None,
-            inputs: vec![last.head().id],
+            inputs: self.inputs_of(id),
             output_schema: None,
             model: self.state.model.clone(),
             executors: Vec::new(),
             steps: 0,
             usage: Usage::default(),
-            started_at: last.head().started_at,
+            started_at: first.head().started_at,
             ended_at: None,
             last_seq: 0,
         })
     }
+}
+
+/// Whether an item may be the last one of a commit that has begun a turn; that waits for its commit before it does more.
+fn is_cut_off(item: &Item) -> bool {
+    matches!(
+        item.head().kind,
+        ItemKind::UserMessage | ItemKind::Interruption
+    )
 }

@@ -147,7 +147,7 @@ impl Simulation {
             queue: Vec::new(),
             held: false,
             last_pos: 0,
-            newest_input: None,
+            newest_input: Inputs::whole(HashSet::new()).newest(),
             usage: Usage::default(),
             created_at: now,
             updated_at: now,

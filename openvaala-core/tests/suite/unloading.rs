@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use openvaala_core::protocol::conversation::TurnStatus;
+use openvaala_core::protocol::id::ConversationId;
 use openvaala_core::{ConversationHandle, Input, NewConversation, Runtime};
 use pretty_assertions::assert_eq;
 use tokio::time::sleep;
@@ -32,13 +33,17 @@ async fn one_turn(conversation: &ConversationHandle) {
 async fn u_030_what_nobody_uses_is_unloaded_and_opens_again_as_it_was() {
     let (script, mut requests) = Script::new(Vec::new());
     let runtime = builder(script).in_memory().build().await.unwrap();
-    let mut ids = Vec::new();
+    // While the test waits for the storage the time passes, so what is to stay is held.
+    let mut handles = Vec::new();
     for _ in 0..20 {
         let conversation = runtime.create(NewConversation::default()).await.unwrap();
         one_turn(&conversation).await;
-        ids.push(conversation.id());
+        handles.push(conversation);
     }
+    sleep(20 * MINUTE).await;
     assert_eq!(open_conversations(&runtime).await, 20);
+    let ids: Vec<ConversationId> = handles.iter().map(ConversationHandle::id).collect();
+    drop(handles);
     sleep(8 * MINUTE).await;
     assert_eq!(open_conversations(&runtime).await, 20);
     until_open(&runtime, 0).await;

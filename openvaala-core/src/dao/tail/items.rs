@@ -3,19 +3,21 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use openvaala_protocol::id::{SessionId, TurnId};
-use openvaala_protocol::item::{ContextSummary, Item, ItemKind};
+use openvaala_protocol::item::{ContextSummary, Item, ItemKind, UserMessage};
 
 use crate::dao::record::{SessionState, TurnState};
 
-/// Collects the newest items of a session: the last one, and those of turns that were left open.
-///
-/// Items of different turns do not mix, so the first item of another turn is where they end.
+/// Collects the newest items of a session: the last one, and all since the beginning of turns that were left open.
 #[derive(Debug)]
 pub(crate) struct RecentItems {
     session: SessionId,
     /// The turns whose items are wanted.
     open: BTreeSet<TurnId>,
     known: BTreeSet<TurnId>,
+    /// Whether an item of one of these was met.
+    met_known: bool,
+    /// Those of them whose first message was not met yet.
+    unbegun: BTreeSet<TurnId>,
     /// Whether the state says which place was taken last; else all of the last turn is wanted.
     has_last_pos: bool,
     items: Vec<Item>,
@@ -26,11 +28,13 @@ pub(crate) struct RecentItems {
 impl RecentItems {
     /// Begins for a session and its latest turns. With `damaged`, a newer state may be lost.
     pub(crate) fn new(session: &SessionState, turns: &[TurnState], damaged: bool) -> Self {
-        let open = turns.iter().filter(|turn| turn.ended_at.is_none());
+        let open = || turns.iter().filter(|turn| turn.ended_at.is_none());
         Self {
             session: session.id,
-            open: open.map(|turn| turn.id).collect(),
+            open: open().map(|turn| turn.id).collect(),
+            unbegun: open().map(|turn| turn.id).collect(),
             known: turns.iter().map(|turn| turn.id).collect(),
+            met_known: false,
             has_last_pos: session.last_pos > 0 && !damaged,
             items: Vec::new(),
             cursor: 0,
@@ -57,20 +61,39 @@ impl RecentItems {
         let Some(item) = item else { return true };
         let is_last = self.items.is_empty();
         let turn = item.head().turn;
-        if is_last && let Some(turn) = turn {
-            // Items are written before states: after a crash a turn may be there without its state.
-            let has_no_state =
-                item.head().kind == ItemKind::UserMessage && !self.known.contains(&turn);
-            if has_no_state || !self.has_last_pos {
-                self.open.insert(turn);
+        if let Some(turn) = turn {
+            let is_known = self.known.contains(&turn);
+            self.met_known |= is_known;
+            // Items are written before states: after a crash the last turns may be there without their states.
+            let may_lack_state = !is_known
+                && !self.known.is_empty()
+                && (!self.met_known || !self.unbegun.is_empty());
+            if may_lack_state || (is_last && !(is_known && self.has_last_pos)) {
+                self.want(turn);
             }
         }
-        let is_wanted = turn.is_none_or(|turn| self.open.contains(&turn));
-        if is_wanted || is_last || !self.has_last_pos {
+        let is_other = turn.is_some_and(|turn| !self.open.contains(&turn));
+        let is_over = is_other && self.unbegun.is_empty();
+        if !is_over || is_last || !self.has_last_pos {
+            self.begun_by(&item);
             self.items.push(item);
         }
-        self.is_complete = !is_wanted || (self.open.is_empty() && self.has_last_pos);
+        self.is_complete = is_over || (self.open.is_empty() && self.has_last_pos);
         !self.is_complete
+    }
+
+    fn want(&mut self, turn: TurnId) {
+        if self.open.insert(turn) {
+            self.unbegun.insert(turn);
+        }
+    }
+
+    fn begun_by(&mut self, item: &Item) {
+        if let (Some(turn), Some(Ok(message))) = (item.head().turn, item.body::<UserMessage>())
+            && !message.steer
+        {
+            self.unbegun.remove(&turn);
+        }
     }
 
     /// The items, oldest entry first.

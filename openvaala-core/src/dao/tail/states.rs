@@ -11,7 +11,7 @@ use crate::dao::record::{ReadState, SessionState, State, TurnState};
 /// The latest states, and how far back they lie.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct LatestStates {
-    /// Of the turns only those that may still run, and the last one of each session.
+    /// Of the turns at least those that may still run, and the last one of each session.
     pub(crate) states: States,
     /// The number of the entry with the conversation's state.
     pub(crate) conversation_seq: u64,
@@ -120,16 +120,8 @@ impl Backwards {
         if known || self.is_gone("turn", &state.id.to_string()) {
             return;
         }
-        let session = self.latest.states.sessions.get(&state.session_id);
-        let is_active = session.is_some_and(|session| session.active_turn == Some(state.id));
-        // A turn that another one of its session has followed has ended, whatever its last readable state says.
-        let is_last = !self.last_turns.contains_key(&state.session_id);
-        if is_last {
-            self.last_turns.insert(state.session_id, state.id);
-        }
-        if is_last || is_active {
-            self.latest.states.turns.insert(state.id, state);
-        }
+        self.last_turns.entry(state.session_id).or_insert(state.id);
+        self.latest.states.turns.insert(state.id, state);
     }
 
     fn deleted(&mut self, kind: String, id: String) {
@@ -174,10 +166,13 @@ impl Backwards {
     pub(super) fn finish(mut self) -> LatestStates {
         self.latest.states.damaged.reverse();
         let sessions = &self.latest.states.sessions;
-        self.latest
-            .states
-            .turns
-            .retain(|_, turn| sessions.contains_key(&turn.session_id));
+        let active = sessions.values().filter_map(|session| session.active_turn);
+        // A turn that another one of its session has followed has ended, whatever its last readable state says.
+        let wanted: BTreeSet<TurnId> = active.chain(self.last_turns.into_values()).collect();
+        self.latest.states.turns.retain(|id, turn| {
+            let is_told = wanted.contains(id) || turn.ended_at.is_some();
+            is_told && sessions.contains_key(&turn.session_id)
+        });
         self.latest.inputs.retain(|id, _| sessions.contains_key(id));
         self.latest
     }

@@ -1,0 +1,112 @@
+//! How turns of a session begin, take what is said to them, and end.
+
+use std::collections::BTreeMap;
+
+use openvaala_protocol::conversation::TurnStatus;
+use openvaala_protocol::id::TurnId;
+use openvaala_protocol::item::{Instructions, Interruption, InterruptionCause, UserMessage};
+use openvaala_protocol::usage::Usage;
+
+use super::machine::{ActiveTurn, Effect, SessionMachine};
+use crate::agent::{Agent, Ending, Tick};
+use crate::dao::record::{QueuedInput, State, TurnState};
+
+impl SessionMachine {
+    pub(super) fn start_turn(&mut self, tick: &mut Tick<'_>, input: QueuedInput) {
+        let id = TurnId::from_uuid(tick.id());
+        let message = UserMessage::new(input.content, false);
+        self.scribe.user_message(tick, input.item_id, id, &message);
+        self.inputs.take(input.item_id);
+        let state = TurnState {
+            id,
+            session_id: self.state.id,
+            status: TurnStatus::Running,
+            failure: None,
+            inputs: vec![input.item_id],
+            output_schema: input.output_schema,
+            model: self.state.model.clone(),
+            executors: Vec::new(),
+            steps: 0,
+            usage: Usage::default(),
+            started_at: tick.now,
+            ended_at: None,
+            last_seq: 0,
+        };
+        self.state.active_turn = Some(id);
+        self.scribe.journal.state(State::Turn(state.clone()));
+        let agent = Agent::new(id, self.state.model.clone(), self.limits);
+        self.turn = Some(ActiveTurn { state, agent });
+        self.save(tick);
+        let load = !self.scribe.has_context();
+        self.scribe.journal.then(Effect::Prepare { turn: id, load });
+    }
+
+    /// Writes down the instructions that are new or have changed since they were written last.
+    pub(super) fn instruct(
+        &mut self,
+        tick: &mut Tick<'_>,
+        turn: TurnId,
+        instructions: Vec<Instructions>,
+    ) {
+        let known: BTreeMap<String, Instructions> = self
+            .history()
+            .iter()
+            .filter_map(|item| item.body::<Instructions>()?.ok())
+            .map(|instructions| (instructions.path.clone(), instructions))
+            .collect();
+        for instructions in instructions {
+            if known.get(&instructions.path) != Some(&instructions) {
+                self.scribe.append(tick, Some(turn), &instructions);
+            }
+        }
+    }
+
+    pub(super) fn take_steers(&mut self, tick: &Tick<'_>) {
+        let steers = self.queue.take_steers();
+        let Some(active) = self.turn.as_mut().filter(|_| !steers.is_empty()) else {
+            return;
+        };
+        for input in steers {
+            active.state.inputs.push(input.item_id);
+            self.inputs.take(input.item_id);
+            let message = UserMessage::new(input.content, true);
+            self.scribe
+                .user_message(tick, input.item_id, active.state.id, &message);
+        }
+        self.scribe.journal.state(State::Turn(active.state.clone()));
+        self.save(tick);
+    }
+
+    pub(super) fn end_turn(&mut self, tick: &mut Tick<'_>, ending: Option<Ending>) {
+        let Some(ending) = ending else { return };
+        let Some(ActiveTurn { mut state, agent }) = self.turn.take() else {
+            return;
+        };
+        let id = state.id;
+        (state.steps, state.usage, state.ended_at) = (agent.steps(), agent.usage(), Some(tick.now));
+        self.queue.turn_ended();
+        match ending {
+            Ending::Completed => state.status = TurnStatus::Completed,
+            Ending::Failed(failure) => {
+                (state.status, state.failure) = (TurnStatus::Failed, Some(failure));
+                self.queue.held = true;
+            }
+            Ending::Interrupted(cause) => {
+                self.scribe
+                    .append(tick, Some(id), &Interruption::new(cause));
+                state.status = TurnStatus::Interrupted;
+                self.queue.held = cause == InterruptionCause::Requested;
+            }
+        }
+        self.state.usage = self.state.usage.plus(state.usage);
+        self.state.active_turn = None;
+        self.scribe.journal.state(State::Turn(state));
+        self.save(tick);
+        for reply in self.interrupts.drain(..) {
+            self.scribe.journal.then(Effect::Interrupted {
+                reply,
+                turn: Some(id),
+            });
+        }
+    }
+}
