@@ -57,7 +57,7 @@ fn raw(text: &str) -> Box<RawValue> {
     RawValue::from_string(text.to_owned()).expect("the suite's payloads are JSON")
 }
 
-/// Expands to one test for each rule of [`LogStorage`](crate::LogStorage).
+/// Expands to one test for each rule of [`LogStorage`].
 ///
 /// The argument is called for each test: an async function, or a closure that returns a future, which returns an empty storage and
 /// something to be kept until the test ends.
@@ -68,7 +68,7 @@ macro_rules! log_storage_conformance {
     };
 }
 
-/// Expands to one test for each rule of a [`LogStorage`](crate::LogStorage) that outlives its process.
+/// Expands to one test for each rule of a [`LogStorage`] that outlives its process.
 ///
 /// The first argument is as for [`log_storage_conformance`]. The second is called with what the first returned, the storage and what is kept with it, and
 /// returns the same after closing the storage and opening it again from what lies on disk: a future like the first.
@@ -103,7 +103,7 @@ macro_rules! log_storage_durability {
     };
 }
 
-/// Expands to one test for each rule of [`RecordStorage`](crate::RecordStorage).
+/// Expands to one test for each rule of [`RecordStorage`].
 ///
 /// The argument is as for [`log_storage_conformance`]; the storage must declare [`record::namespaces`].
 #[macro_export]
@@ -217,12 +217,12 @@ macro_rules! __rule_table {
 /// A rule: its name, and what panics where a storage breaks it.
 pub type Rule<S> = (&'static str, fn(&S) -> BoxFuture<'_, ()>);
 
-/// All rules of [`LogStorage`](crate::LogStorage), for who wants to run them in a way of their own.
+/// All rules of [`LogStorage`], for who wants to run them in a way of their own.
 pub fn log_rules() -> Vec<Rule<dyn LogStorage>> {
     __log_rules! { __rule_table log }
 }
 
-/// All rules of [`RecordStorage`](crate::RecordStorage), for who wants to run them in a way of their own.
+/// All rules of [`RecordStorage`], for who wants to run them in a way of their own.
 pub fn record_rules() -> Vec<Rule<dyn RecordStorage>> {
     __record_rules! { __rule_table record }
 }
