@@ -281,7 +281,10 @@ fn every_document_with_rust_code_is_compiled() {
         }
     }
     found.sort();
-    assert_eq!(found, ["embedding.md", "providers.md", "storage.md", "tools.md"]);
+    assert_eq!(
+        found,
+        ["embedding.md", "providers.md", "storage.md", "tools.md"]
+    );
 }
 
 fn read(path: &str) -> String {
