@@ -17,9 +17,6 @@ use pretty_assertions::assert_eq;
 
 use crate::support::{conversations_on_disk, expect_recovered, sandbox_with_model, stop};
 
-/// Whether `server/status` is to name a log that cannot be written.
-const STATUS_TELLS: bool = false;
-
 /// Where no loop over n comes to.
 const END: u32 = 200;
 
@@ -200,7 +197,7 @@ async fn each_call_of_a_log(calls: &str, error: &str) {
         }
         let met = attached.injected();
         let failed = !answer.as_ref().is_ok_and(TurnEnd::is_completed);
-        if STATUS_TELLS && failed {
+        if failed {
             let status = world
                 .watcher
                 .client

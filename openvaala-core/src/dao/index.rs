@@ -33,6 +33,7 @@ use self::shelf::{Fault, Standing};
 use self::writer::Message;
 use crate::dao::list::{ConversationPage, ListConversations, list};
 use crate::dao::reindex::stale;
+use crate::dao::staging::Staging;
 use crate::error::RuntimeError;
 use crate::runtime::{Progress, ReindexReport};
 
@@ -143,6 +144,7 @@ pub(crate) struct Index {
     shelf: watch::Receiver<Option<Arc<Shelf>>>,
     standing: watch::Receiver<Standing>,
     trouble: watch::Receiver<Option<String>>,
+    staging: Staging,
 }
 
 impl Index {
@@ -234,7 +236,7 @@ impl Index {
     pub(crate) async fn stale(&self, log: &Arc<dyn LogStorage>) -> Result<u64, Error> {
         self.flush().await;
         let shelf = self.shelf_after(0).await?;
-        stale(log, &*shelf.records).await
+        stale(log, &self.staging, &*shelf.records).await
     }
 
     /// Tells the keeper that a storage is broken.

@@ -14,6 +14,7 @@ use tokio::sync::mpsc;
 
 use super::index::{CONVERSATION, Index, Row, describe};
 use super::query::{self, States};
+use super::staging::Staging;
 use super::{conversations_path, metadata_key, salvage, trash};
 use crate::runtime::{Progress, ReindexReport};
 
@@ -66,12 +67,13 @@ enum Found {
 /// Conversations that cannot be read are named in the report; their files stay untouched.
 pub(crate) async fn reindex(
     log: &Arc<dyn LogStorage>,
+    staging: &Staging,
     target: Target<'_>,
     extent: Extent,
     progress: Option<mpsc::Sender<Progress>>,
 ) -> Result<Scan, Error> {
     let known = known_rows(target.records()).await?;
-    let ids = ids(log).await?;
+    let ids = ids(log, staging).await?;
     let mut scanning = Scanning {
         total: ids.len() as u64,
         done: 0,
@@ -159,11 +161,12 @@ impl Scanning<'_> {
 /// Counts the rows that do not say what the log says, or that are missing or too many.
 pub(crate) async fn stale(
     log: &Arc<dyn LogStorage>,
+    staging: &Staging,
     records: &dyn RecordStorage,
 ) -> Result<u64, Error> {
     let mut known = known_rows(records).await?;
     let mut stale = 0;
-    for id in ids(log).await? {
+    for id in ids(log, staging).await? {
         let row = known.remove(&id).flatten();
         let is_row = row.is_some();
         // Without metadata there is nothing to compare: such a row is made anew at every start.
@@ -268,12 +271,13 @@ async fn known_rows(
     }
 }
 
-/// The conversations that have a directory.
-async fn ids(log: &Arc<dyn LogStorage>) -> Result<Vec<ConversationId>, Error> {
+/// The conversations that have a directory: those that are still in memory have no row.
+async fn ids(log: &Arc<dyn LogStorage>, staging: &Staging) -> Result<Vec<ConversationId>, Error> {
     let listing = log.list(Some(&conversations_path()?)).await?;
     let names = listing.paths.iter();
     let names = names.filter_map(|path| path.as_str().rsplit('/').next());
-    Ok(names.filter_map(|name| name.parse().ok()).collect())
+    let ids = names.filter_map(|name| name.parse().ok());
+    Ok(ids.filter(|id| !staging.is_staged(*id)).collect())
 }
 
 /// Makes the row of one conversation anew.

@@ -202,7 +202,8 @@ impl RuntimeBuilder {
         }
         let (tell_left, left) = mpsc::unbounded_channel();
         let tell_left = (!self.index_only).then_some(tell_left);
-        let (index, writer, keeper) = Keeper::start(Arc::clone(&log), origin, tell_left);
+        let (index, writer, keeper) =
+            Keeper::start(Arc::clone(&log), staging.clone(), origin, tell_left);
         let (tell, definitions) = watch::channel(Arc::new(self.definitions));
         let deps = ConversationDeps {
             log: Arc::clone(&log),

@@ -10,11 +10,13 @@ mod unload;
 
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::time::Duration;
 
 use openvaala_protocol::conversation::{ModelRef, WorkLocation};
 use openvaala_protocol::id::{ConversationId, ExecutorId};
 use openvaala_storage::LogStorage;
 use tokio::sync::{mpsc, oneshot, watch};
+use tokio::time::timeout;
 
 pub use self::builder::RuntimeBuilder;
 pub use self::check::CheckOptions;
@@ -30,6 +32,9 @@ use crate::dao::index::Index;
 use crate::dao::list::{ConversationPage, ListConversations};
 use crate::dao::trash::{self as dao_trash, TrashedConversation};
 use crate::error::RuntimeError;
+
+/// How long a shutdown waits for what an earlier runtime has left.
+const CATCHING_UP: Duration = Duration::from_secs(1);
 
 /// Owns conversations; clones are the same runtime.
 ///
@@ -259,8 +264,10 @@ impl Runtime {
 
     /// Interrupts what runs, writes that down, closes all conversations and ends the runtime.
     ///
-    /// Returns when all is written; calling it again does nothing.
+    /// Returns when all is written; calling it again does nothing. What an earlier runtime has left at work is taken care of
+    /// before, unless that takes longer than a second: then it is left to the next start.
     pub async fn shutdown(&self) {
+        let _ = timeout(CATCHING_UP, self.caught_up()).await;
         // An error says that it has ended before.
         let _ = self.ask(|reply| Command::Stop { reply }).await;
     }

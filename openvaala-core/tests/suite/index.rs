@@ -1,6 +1,7 @@
 //! The index is never the truth: whatever is wrong with it, lists become right again by themselves.
 
 use std::fs;
+use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -402,7 +403,8 @@ async fn an_index_that_cannot_be_opened_lives_in_memory_and_says_so() {
     let before = home.list().await;
     home.stop().await;
     home.remove_index();
-    fs::create_dir(home.database()).unwrap();
+    // A link to itself leads nowhere.
+    symlink(home.database(), home.database()).unwrap();
     home.start().await;
     assert_eq!(home.list().await, before);
     let degraded = home.runtime().status().await.unwrap().degraded;
@@ -411,7 +413,7 @@ async fn an_index_that_cannot_be_opened_lives_in_memory_and_says_so() {
         degraded.len() == 1 && degraded[0].contains(&place),
         "{degraded:?}"
     );
-    fs::remove_dir(home.database()).unwrap();
+    fs::remove_file(home.database()).unwrap();
     reindex(home.runtime()).await;
     assert_eq!(home.list().await, before);
     assert!(home.database().is_file());
@@ -419,6 +421,22 @@ async fn an_index_that_cannot_be_opened_lives_in_memory_and_says_so() {
         home.runtime().status().await.unwrap().degraded,
         Vec::<String>::new()
     );
+}
+
+#[tokio::test]
+async fn what_has_no_message_yet_is_in_memory_and_gets_no_row_from_a_reindex() {
+    let home = Home::new().await;
+    let conversation = home
+        .runtime()
+        .create(NewConversation::default())
+        .await
+        .unwrap();
+    reindex(home.runtime()).await;
+    assert_eq!(home.list().await, []);
+    say_more(&conversation, "hello").await;
+    let listed = home.list().await;
+    let ids: Vec<_> = listed.iter().map(|one| one.id).collect();
+    assert_eq!(ids, [conversation.id()]);
 }
 
 #[tokio::test]

@@ -19,6 +19,7 @@ use super::shelf::{Fault, Shelf, Standing};
 use super::writer::{self, Writer};
 use super::{Index, active};
 use crate::dao::reindex::{Extent, Scan, Target, reindex};
+use crate::dao::staging::Staging;
 use crate::runtime::{Progress, ReindexReport};
 
 /// How long to wait before something that failed is tried again; then twice as long each time.
@@ -109,6 +110,7 @@ impl Keeper {
     /// Nothing happens before they run. With `left` the index is brought in step with the log first of all.
     pub(crate) fn start(
         log: Arc<dyn LogStorage>,
+        staging: Staging,
         origin: Origin,
         left: Option<mpsc::UnboundedSender<Left>>,
     ) -> (
@@ -128,6 +130,7 @@ impl Keeper {
             shelf,
             standing,
             trouble,
+            staging,
         };
         let keeper = Self {
             log,
@@ -323,7 +326,7 @@ impl Keeper {
         };
         let (log, index) = (Arc::clone(&self.log), self.index.clone());
         let target = Target::Serving(&index, &*shelf.records);
-        let scan = reindex(&log, target, Extent::Changed, None);
+        let scan = reindex(&log, &self.index.staging, target, Extent::Changed, None);
         tokio::pin!(scan);
         loop {
             tokio::select! {
@@ -396,7 +399,7 @@ impl Keeper {
         let shelf = self.shelf.borrow().clone().ok_or(Error::Closed)?;
         let (log, index) = (Arc::clone(&self.log), self.index.clone());
         let target = Target::Serving(&index, &*shelf.records);
-        let scan = reindex(&log, target, Extent::All, progress).await?;
+        let scan = reindex(&log, &self.index.staging, target, Extent::All, progress).await?;
         let report = scan.report.clone();
         self.checked(scan);
         Ok(report)
@@ -411,7 +414,14 @@ impl Keeper {
     ) -> Result<Scan, Error> {
         // What changes meanwhile goes to the old storage, and in the end to the new one as well.
         self.index.mirror();
-        let scan = reindex(&self.log, Target::Beside(&**records), extent, progress).await;
+        let scan = reindex(
+            &self.log,
+            &self.index.staging,
+            Target::Beside(&**records),
+            extent,
+            progress,
+        )
+        .await;
         let scan = match scan {
             Ok(scan) => scan,
             Err(error) => {

@@ -82,6 +82,7 @@ fn index(failing: bool) -> (Index, Written, JoinHandle<()>) {
         shelf,
         standing,
         trouble,
+        staging: Staging::default(),
     };
     (index, written, tokio::spawn(writer.run()))
 }

@@ -111,7 +111,8 @@ fn start(failures: u32) -> (Index, Arc<Stubborn>, JoinSet<()>) {
     });
     let origin = Origin::Place(Arc::clone(&place) as Arc<dyn Place>);
     let (left, _) = mpsc::unbounded_channel();
-    let (index, writer, keeper) = Keeper::start(Arc::new(Nothing), origin, Some(left));
+    let (index, writer, keeper) =
+        Keeper::start(Arc::new(Nothing), Staging::default(), origin, Some(left));
     let mut tasks = JoinSet::new();
     tasks.spawn(writer);
     tasks.spawn(keeper);
