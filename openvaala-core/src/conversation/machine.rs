@@ -8,6 +8,7 @@ use openvaala_protocol::id::SessionId;
 use openvaala_protocol::time::Timestamp;
 use openvaala_storage::Fingerprint;
 
+use crate::dao::mutation::Stretch;
 use crate::dao::record::{ConversationState, State};
 use crate::dao::tail::REFRESH_AFTER;
 use crate::journal::{Commit, Journal};
@@ -26,13 +27,10 @@ pub(crate) enum Event {
     /// A session has written something.
     SessionChanged {
         session: Box<Session>,
-        metadata: Option<(u64, Fingerprint)>,
+        metadata: Option<Stretch>,
     },
     /// The shell's commit is on disk.
-    Committed {
-        n: u64,
-        metadata: (u64, Fingerprint),
-    },
+    Committed { n: u64, metadata: Stretch },
     /// The shell's commit failed.
     CommitFailed { n: u64, message: String },
     /// A session waits for the move to the real storage.
@@ -80,6 +78,10 @@ pub(crate) struct ConversationMachine {
     title: Option<String>,
     /// The newest known end of the metadata stream.
     metadata: Option<(u64, Fingerprint)>,
+    /// Up to where it is known what the metadata stream says.
+    known: u64,
+    /// What is known beyond that: the last number by the first.
+    ahead: BTreeMap<u64, u64>,
     /// Whether it lies in memory only: then it is not in the index.
     staged: bool,
     /// Moves that wait until no commit is in flight.
@@ -105,6 +107,8 @@ impl ConversationMachine {
                 .map(|session| (session.id, session))
                 .collect(),
             journal: Journal::new(),
+            known: metadata.as_ref().map_or(0, |(seq, _)| *seq),
+            ahead: BTreeMap::new(),
             metadata,
             staged,
             promotions: Vec::new(),
@@ -135,7 +139,7 @@ impl ConversationMachine {
             }
             Event::Committed { n, metadata } => {
                 self.committing = false;
-                (self.state_seq, self.title) = (metadata.0, self.state.title.clone());
+                (self.state_seq, self.title) = (metadata.last, self.state.title.clone());
                 self.saw(Some(metadata));
                 self.journal.committed(n);
                 self.index();
@@ -188,16 +192,23 @@ impl ConversationMachine {
         }
     }
 
-    fn saw(&mut self, metadata: Option<(u64, Fingerprint)>) {
-        let Some((seq, fingerprint)) = metadata else {
+    fn saw(&mut self, metadata: Option<Stretch>) {
+        let Some(Stretch {
+            first,
+            last,
+            fingerprint,
+        }) = metadata
+        else {
             return;
         };
-        if self
-            .metadata
-            .as_ref()
-            .is_none_or(|(known, _)| *known <= seq)
-        {
-            self.metadata = Some((seq, fingerprint));
+        self.ahead.insert(first, last);
+        while let Some(last) = self.ahead.remove(&(self.known + 1)) {
+            self.known = last;
+        }
+        // After a move the fingerprint of the same entries is another one.
+        let newest = self.metadata.as_ref().map_or(0, |(seq, _)| *seq);
+        if newest < last {
+            self.metadata = Some((last, fingerprint));
         }
     }
 
@@ -208,7 +219,13 @@ impl ConversationMachine {
         let sessions: Vec<Session> = self.sessions.values().cloned().collect();
         let conversation = Box::new(self.state.to_wire(&sessions));
         let waiting = sessions.iter().any(|session| !session.pending.is_empty());
-        let (seq, fingerprint) = (*seq, fingerprint.clone());
+        // Between what two writers wrote something may be missing here yet: such a row is not to be taken for the newest.
+        let fingerprint = if self.known < *seq {
+            Fingerprint::new("")
+        } else {
+            fingerprint.clone()
+        };
+        let seq = *seq;
         self.journal.now(Effect::Index {
             conversation,
             waiting,
@@ -247,4 +264,108 @@ fn title(content: &[Content]) -> Option<String> {
         title.push('…');
     }
     Some(title)
+}
+
+#[cfg(test)]
+mod tests {
+    use openvaala_protocol::conversation::ModelRef;
+    use openvaala_protocol::id::ConversationId;
+    use pretty_assertions::assert_eq;
+    use uuid::Uuid;
+
+    use super::*;
+    use crate::dao::record::SessionState;
+
+    fn now() -> Timestamp {
+        Timestamp::from_millis(1_000)
+    }
+
+    fn session() -> Session {
+        let state = SessionState {
+            id: SessionId::from_uuid(Uuid::from_u128(2)),
+            conversation_id: ConversationId::from_uuid(Uuid::from_u128(1)),
+            parent: None,
+            agent: None,
+            model: ModelRef {
+                provider: "p".to_owned(),
+                model: "m".to_owned(),
+                effort: None,
+            },
+            active_turn: None,
+            queue: Vec::new(),
+            held: false,
+            last_pos: 0,
+            newest_input: None,
+            usage: Default::default(),
+            created_at: now(),
+            updated_at: now(),
+        };
+        state.to_wire()
+    }
+
+    fn machine(known: u64) -> ConversationMachine {
+        let state = ConversationState {
+            id: ConversationId::from_uuid(Uuid::from_u128(1)),
+            title: None,
+            root_session: SessionId::from_uuid(Uuid::from_u128(2)),
+            executors: Vec::new(),
+            created_at: now(),
+            updated_at: now(),
+            damaged: None,
+        };
+        let metadata = Some((known, Fingerprint::new(format!("at {known}"))));
+        ConversationMachine::new(state, 1, vec![session()], metadata, false)
+    }
+
+    fn stretch(first: u64, last: u64) -> Stretch {
+        let fingerprint = Fingerprint::new(format!("at {last}"));
+        Stretch {
+            first,
+            last,
+            fingerprint,
+        }
+    }
+
+    fn changed(metadata: Stretch) -> Event {
+        Event::SessionChanged {
+            session: Box::new(session()),
+            metadata: Some(metadata),
+        }
+    }
+
+    /// The rows that an event leads to: the number and the fingerprint that each is made from.
+    fn rows(machine: &mut ConversationMachine, event: Event) -> Vec<(u64, String)> {
+        let effects = machine.on_event(now(), event).into_iter();
+        let rows = effects.filter_map(|effect| match effect {
+            Effect::Index {
+                seq, fingerprint, ..
+            } => Some((seq, fingerprint.as_str().to_owned())),
+            _ => None,
+        });
+        rows.collect()
+    }
+
+    #[test]
+    fn a_row_that_lacks_what_another_writer_wrote_before_is_looked_at_again() {
+        let mut machine = machine(2);
+        let written = Event::Committed {
+            n: 1,
+            metadata: stretch(5, 5),
+        };
+        assert_eq!(rows(&mut machine, written), [(5, String::new())]);
+        let told = rows(&mut machine, changed(stretch(3, 4)));
+        assert_eq!(told, [(5, "at 5".to_owned())]);
+    }
+
+    #[test]
+    fn a_row_that_is_made_at_a_move_lacks_the_message_that_led_to_it() {
+        let mut machine = machine(2);
+        machine.staged = true;
+        let moved = Event::Promoted {
+            fingerprint: Some((4, Fingerprint::new("on disk"))),
+        };
+        assert_eq!(rows(&mut machine, moved), [(4, String::new())]);
+        let told = rows(&mut machine, changed(stretch(3, 4)));
+        assert_eq!(told, [(4, "on disk".to_owned())]);
+    }
 }

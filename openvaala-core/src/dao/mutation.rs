@@ -33,8 +33,17 @@ pub(crate) struct Writer {
 pub(crate) struct Written {
     /// What was written, in order, with its numbers.
     pub(crate) entries: Vec<Entry>,
-    /// The metadata stream after it, if the batch had states.
-    pub(crate) metadata: Option<(u64, Fingerprint)>,
+    /// Its entries of the metadata stream, if the batch had states.
+    pub(crate) metadata: Option<Stretch>,
+}
+
+/// Entries of the metadata stream in a row.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub(crate) struct Stretch {
+    pub(crate) first: u64,
+    pub(crate) last: u64,
+    /// That of the stream which ends with them.
+    pub(crate) fingerprint: Fingerprint,
 }
 
 impl Writer {
@@ -96,7 +105,7 @@ impl Writer {
         &self,
         states: Vec<State>,
         entries: &mut Vec<Entry>,
-    ) -> Result<Option<(u64, Fingerprint)>, Error> {
+    ) -> Result<Option<Stretch>, Error> {
         if states.is_empty() {
             return Ok(None);
         }
@@ -115,7 +124,11 @@ impl Writer {
             .await?;
         let written = states.iter().zip(appended.first..);
         entries.extend(written.map(|(state, seq)| state.to_entry(seq)));
-        Ok(Some((appended.last, appended.fingerprint)))
+        Ok(Some(Stretch {
+            first: appended.first,
+            last: appended.last,
+            fingerprint: appended.fingerprint,
+        }))
     }
 
     async fn promote(&self) -> Result<(), Error> {

@@ -81,7 +81,9 @@ pub(super) async fn create(
             false,
         )
         .await?;
-    let metadata = written.metadata;
+    let metadata = written
+        .metadata
+        .map(|written| (written.last, written.fingerprint));
     let states = States {
         conversation: Some(state.clone()),
         sessions: [(session, root.clone())].into(),

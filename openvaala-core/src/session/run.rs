@@ -13,7 +13,7 @@ use openvaala_protocol::conversation::Session;
 use openvaala_protocol::event::Entry;
 use openvaala_protocol::id::{BlobId, ItemId, SessionId, TurnId};
 use openvaala_protocol::item::{Instructions, InterruptionCause};
-use openvaala_storage::{Error, Fingerprint};
+use openvaala_storage::Error;
 use tokio::sync::{mpsc, oneshot, watch};
 use tokio::task::JoinSet;
 use tokio_util::task::TaskTracker;
@@ -27,7 +27,7 @@ use super::prepare::Prepared;
 use super::tools::store_image;
 use crate::agent::{AgentEvent, Alarm, Tick, ToolOutcome};
 use crate::conversation::{FeedSender, Input, Sent, Upward};
-use crate::dao::mutation::{Writer, Written};
+use crate::dao::mutation::{Stretch, Writer, Written};
 use crate::dao::record::TurnState;
 use crate::dao::tail;
 use crate::environment::IdSource;
@@ -76,7 +76,7 @@ impl SessionDeps {
 #[derive(Debug)]
 pub(crate) struct SessionReport {
     pub(crate) session: Session,
-    pub(crate) metadata: Option<(u64, Fingerprint)>,
+    pub(crate) metadata: Option<Stretch>,
 }
 
 /// What a session begins with.
