@@ -1,16 +1,16 @@
 //! Checking what lies in a data directory, through its owner or beside it.
 
-use std::path::Path;
-use std::sync::Arc;
+#[cfg(feature = "file")]
+mod data_dir;
 
 use openvaala_protocol::id::ConversationId;
 use openvaala_protocol::rpc::params::check::CheckResult;
-use openvaala_storage::LogStorage;
 use tokio::sync::mpsc;
 
+#[cfg(feature = "file")]
+pub use self::data_dir::check_data_dir;
 use super::{Progress, Runtime};
 use crate::dao::check::Check;
-use crate::dao::files::Files;
 use crate::error::RuntimeError;
 
 /// What to check.
@@ -72,35 +72,6 @@ impl Runtime {
         };
         found(check.run().await?, options.conversation)
     }
-}
-
-/// Checks a data directory beside its owner, if it has one: without a lock, and without writing anything.
-///
-/// The index is not looked at, and [`CheckOptions::repair`] does not count. Blocks shortly when it opens the directory.
-///
-/// # Errors
-/// As [`Runtime::check`].
-#[cfg(feature = "file")]
-pub async fn check_data_dir(
-    path: impl AsRef<Path>,
-    options: CheckOptions,
-) -> Result<CheckResult, RuntimeError> {
-    use openvaala_storage::file::{FileOptions, FileStorage};
-
-    let storage = Arc::new(FileStorage::open_read_only(FileOptions::new(
-        path.as_ref(),
-    ))?);
-    let log: Arc<dyn LogStorage> = Arc::<FileStorage>::clone(&storage);
-    let files = Files::new(storage);
-    let check = Check {
-        log: &log,
-        files: &files,
-        index: None,
-        only: options.conversation,
-        repair: false,
-        progress: options.progress,
-    };
-    found(check.run().await?, options.conversation)
 }
 
 fn found(result: CheckResult, asked: Option<ConversationId>) -> Result<CheckResult, RuntimeError> {

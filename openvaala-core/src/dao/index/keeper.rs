@@ -53,6 +53,7 @@ pub(crate) enum Origin {
     /// In a storage that somebody else cares for.
     Given(Arc<dyn RecordStorage>),
     /// In a place where a storage can be made anew.
+    #[cfg_attr(not(all(feature = "file", feature = "sqlite")), allow(dead_code))]
     Place(Arc<dyn Place>),
 }
 
