@@ -24,7 +24,7 @@ use std::path::Path;
 use openvaala_protocol::id::ConversationId;
 use serde_json::Value;
 
-use self::line::read_stream;
+use self::line::{Unsound, read_stream};
 use crate::journal::{Acknowledged, Journal};
 
 /// One entry of a stream.
@@ -63,6 +63,7 @@ pub fn violations(data: &Path, journal: &Journal, when: When) -> Vec<String> {
             id,
             known,
             when,
+            power_was_cut: journal.power_was_cut,
             found: &mut found,
         };
         check.conversation();
@@ -99,6 +100,7 @@ struct Check<'a> {
     id: ConversationId,
     known: &'a Acknowledged,
     when: When,
+    power_was_cut: bool,
     found: &'a mut Vec<String>,
 }
 
@@ -111,8 +113,14 @@ impl Check<'_> {
             let Some(stream) = name.strip_suffix(".jsonl") else {
                 continue;
             };
-            let torn = self.when == When::Crashed || stream.ends_with(".blobs");
-            match read_stream(&entry.path(), torn) {
+            let allowed = if self.power_was_cut {
+                Unsound::Lines
+            } else if self.when == When::Crashed || stream.ends_with(".blobs") {
+                Unsound::HalfLine
+            } else {
+                Unsound::Nothing
+            };
+            match read_stream(&entry.path(), allowed) {
                 Ok(lines) => drop(streams.insert(stream.to_owned(), lines)),
                 Err(why) => self.say(&why),
             }

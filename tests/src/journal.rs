@@ -11,6 +11,8 @@ use serde_json::{Value, json};
 pub struct Journal {
     /// The conversations that something is known of.
     pub conversations: BTreeMap<ConversationId, Acknowledged>,
+    /// Of what was never acknowledged, later lines may have survived that and earlier ones not.
+    pub power_was_cut: bool,
 }
 
 /// What was acknowledged of one conversation.

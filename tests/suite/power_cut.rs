@@ -88,7 +88,10 @@ async fn round_of(sandbox: &Sandbox, disk: &mut PowerDisk, what: Cut, dice: &mut
     // What it still tells with the power gone counts as acknowledged, too.
     tokio::time::sleep(Duration::from_millis(dice.below(40))).await;
     tokio::task::spawn_blocking(|| server.kill()).await.unwrap();
-    let mut journal = Journal::default();
+    let mut journal = Journal {
+        power_was_cut: true,
+        ..Journal::default()
+    };
     while let Some(written) = writers.join_next().await {
         let written = written.expect("a writer ends by an error of the server");
         journal.conversations.extend(written.conversations);

@@ -11,13 +11,13 @@ use openvaala_protocol::rpc::params::conversation::{
     UnsubscribeParams, UnsubscribeResult,
 };
 use openvaala_protocol::rpc::{Notice, RequestId, RpcError};
-use tokio::sync::{OwnedSemaphorePermit, mpsc};
+use tokio::sync::{OwnedSemaphorePermit, mpsc, watch};
 use tokio::time::timeout;
 use tokio_util::task::AbortOnDropHandle;
 
 use super::outbox::{Gone, Outbox};
 use super::respond;
-use crate::context::Context;
+use crate::context::{Context, Phase};
 use crate::methods::error::rpc_error;
 
 /// How long subscriptions have to tell the end of their conversations when the server closes.
@@ -86,10 +86,10 @@ impl Subscriptions {
         };
         respond(&self.outbox, id, result).await?;
         if let Some(subscription) = subscription {
-            let outbox = self.outbox.clone();
+            let (outbox, phase) = (self.outbox.clone(), self.context.phase.clone());
             let task = tokio::spawn(async move {
                 // A client that is gone needs to be told nothing.
-                let _ = forward(conversation, subscription, &outbox).await;
+                let _ = forward(conversation, subscription, &outbox, &phase).await;
             });
             self.open.insert(conversation, AbortOnDropHandle::new(task));
         }
@@ -131,6 +131,7 @@ async fn forward(
     conversation_id: ConversationId,
     mut subscription: Subscription,
     outbox: &Outbox,
+    phase: &watch::Receiver<Phase>,
 ) -> Result<(), Gone> {
     let mut told_gap = false;
     let mut reason = "the conversation was closed";
@@ -160,7 +161,8 @@ async fn forward(
         };
         outbox.notify(&notice).await?;
     }
-    if told_gap {
+    // A client of a server that stops knows that all ends, and has missed nothing.
+    if told_gap || *phase.borrow() != Phase::Serving {
         return Ok(());
     }
     let reason = reason.to_owned();

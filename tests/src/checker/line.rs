@@ -5,36 +5,51 @@ use std::path::Path;
 
 use super::Line;
 
-/// Reads a stream.
-///
-/// Half a line at the end is passed over where a crash may have left one.
+/// What a stream may have beside whole lines.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(super) enum Unsound {
+    /// Nothing.
+    Nothing,
+    /// Half a line at the end.
+    HalfLine,
+    /// Bytes in the place of lines: of an append that was not acknowledged a power cut keeps any part.
+    Lines,
+}
+
+/// Reads the whole lines of a stream.
 ///
 /// # Errors
 /// What is wrong with the file, and where.
-pub(super) fn read_stream(path: &Path, may_be_torn: bool) -> Result<Vec<Line>, String> {
+pub(super) fn read_stream(path: &Path, allowed: Unsound) -> Result<Vec<Line>, String> {
     let name = path.file_name().unwrap_or_default().to_string_lossy();
     let bytes = fs::read(path).map_err(|error| format!("I-1: {name}: {error}"))?;
     let (whole, torn) = match bytes.iter().rposition(|byte| *byte == b'\n') {
         Some(end) => bytes.split_at(end + 1),
         None => bytes.split_at(0),
     };
-    if !torn.is_empty() && !may_be_torn {
+    if !torn.is_empty() && allowed == Unsound::Nothing {
         return Err(format!(
             "I-4: {name}: {} bytes at the end are no line",
             torn.len()
         ));
     }
-    let mut lines = Vec::new();
+    let mut lines: Vec<Line> = Vec::new();
+    let mut is_after_damage = false;
     for (index, text) in whole.split_inclusive(|byte| *byte == b'\n').enumerate() {
-        let line = parse(text).map_err(|why| format!("I-4: {name} line {}: {why}", index + 1))?;
-        let expected = lines.len() as u64 + 1;
-        if line.seq != expected {
-            return Err(format!(
-                "I-2: {name}: number {} follows {}",
-                line.seq,
-                expected - 1
-            ));
+        let line = match parse(text) {
+            Ok(line) => line,
+            Err(_) if allowed == Unsound::Lines => {
+                is_after_damage = true;
+                continue;
+            }
+            Err(why) => return Err(format!("I-4: {name} line {}: {why}", index + 1)),
+        };
+        let last = lines.last().map_or(0, |line| line.seq);
+        let follows = line.seq == last + 1 || (is_after_damage && line.seq > last);
+        if !follows {
+            return Err(format!("I-2: {name}: number {} follows {last}", line.seq));
         }
+        is_after_damage = false;
         lines.push(line);
     }
     Ok(lines)

@@ -1,6 +1,5 @@
 //! The checker must find each kind of damage: one that finds nothing proves nothing.
 
-use std::fmt::Write;
 use std::path::PathBuf;
 
 use openvaala_protocol::event::Entry;
@@ -28,6 +27,11 @@ fn item(id: &str, kind: &str, body: &str) -> String {
     format!(
         r#"{{"id":"{id}","kind":"{kind}","turn":null,"pos":1,"started_at":"2026-12-02T04:22:41.123Z","ended_at":"2026-12-02T04:22:41.123Z","body":{body}}}"#
     )
+}
+
+fn envelope(seq: u64, data: &str) -> String {
+    let crc = crc32c::crc32c(format!("{seq},5,{data}").as_bytes());
+    format!("{{\"seq\":{seq},\"time\":5,\"crc\":\"{crc:08x}\",\"data\":{data}}}\n")
 }
 
 /// A directory that is sound, and the journal of a client that saw all of it.
@@ -87,12 +91,7 @@ impl World {
         for (stream, entries) in [("metadata", &self.states), (SESSION, &self.items)] {
             let mut text = String::new();
             for (seq, data) in (1..).zip(entries) {
-                let crc = crc32c::crc32c(format!("{seq},5,{data}").as_bytes());
-                writeln!(
-                    text,
-                    r#"{{"seq":{seq},"time":5,"crc":"{crc:08x}","data":{data}}}"#
-                )
-                .unwrap();
+                text.push_str(&envelope(seq, data));
             }
             fs::create_dir_all(self.path(stream).parent().unwrap()).unwrap();
             fs::write(self.path(stream), text).unwrap();
@@ -171,4 +170,34 @@ fn damaged_bytes_are_found() {
         lines.join("\n") + "\n"
     })
     .expect("I-2");
+}
+
+#[test]
+fn what_a_power_cut_leaves_of_an_unacknowledged_append_is_allowed_and_nothing_else() {
+    let mut world = sound();
+    world.write();
+    let path = world.path("metadata");
+    let whole = fs::read_to_string(&path).unwrap();
+    let line = |seq: u64| envelope(seq, &world.states[1]);
+    // The end of an append whose beginning was lost, a lost end, numbers that are missing, numbers that go back.
+    let tails = [
+        (format!("\0\0\0\n{}", line(5)), None),
+        ("\0\0\0\n".to_owned(), None),
+        (line(5), Some("I-2")),
+        (format!("\0\0\0\n{}", line(2)), Some("I-2")),
+    ];
+    for (tail, expected) in tails {
+        fs::write(&path, format!("{whole}{tail}")).unwrap();
+        world.journal.power_was_cut = true;
+        match expected {
+            Some(what) => world.expect(what),
+            None => assert_eq!(
+                violations(world.data.path(), &world.journal, When::Settled),
+                Vec::<String>::new(),
+                "{tail:?}"
+            ),
+        }
+        world.journal.power_was_cut = false;
+        world.expect(if tail.starts_with('\0') { "I-4" } else { "I-2" });
+    }
 }
