@@ -133,6 +133,7 @@ macro_rules! __log_rules {
             an_empty_batch_is_refused
             an_unknown_stream_is_absent_in_every_way
             fingerprints_change_with_every_append
+            fingerprints_of_many_are_those_of_each
             a_stream_begun_anew_has_another_fingerprint
             r_28_a_deleted_stream_begins_again_at_one
             r_26_deleting_a_path_removes_exactly_its_subtree

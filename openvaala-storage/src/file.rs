@@ -65,7 +65,7 @@ use self::commit::Batch;
 use self::coordinator::{Coordinator, Message, Request};
 use self::layout::Layout;
 use self::lock::Lock;
-use self::look::Look;
+use self::look::{Look, Seen};
 use self::remove::Target;
 use crate::error::{Error, Result};
 use crate::fs::{Fs, RealFs};
@@ -321,6 +321,25 @@ impl LogStorage for FileStorage {
     async fn fingerprint(&self, key: &StreamKey) -> Result<Option<Fingerprint>> {
         self.ask(|reply| Request::Look(key.clone(), Look::Fingerprint { reply }))
             .await
+    }
+
+    async fn fingerprints(&self, keys: &[StreamKey]) -> Vec<Result<Option<Fingerprint>>> {
+        let (reply, result) = oneshot::channel();
+        let sent = self.send(Request::Glance(keys.to_vec(), reply));
+        let seen = match sent {
+            Ok(()) => result.await.ok(),
+            Err(_) => None,
+        };
+        let seen = seen.unwrap_or_else(|| vec![Seen::Unsure; keys.len()]);
+        let mut found = Vec::with_capacity(keys.len());
+        for (key, seen) in keys.iter().zip(seen) {
+            found.push(match seen {
+                Seen::Absent => Ok(None),
+                Seen::File(fingerprint) => Ok(Some(fingerprint)),
+                Seen::Unsure => self.fingerprint(key).await,
+            });
+        }
+        found
     }
 
     async fn info(&self, key: &StreamKey) -> Result<Option<StreamInfo>> {

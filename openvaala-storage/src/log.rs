@@ -7,6 +7,7 @@ use std::fmt::{self, Debug};
 use std::sync::Arc;
 
 use async_trait::async_trait;
+use futures::{StreamExt, stream};
 use serde_json::value::RawValue;
 
 pub use self::ext::LogStorageExt;
@@ -18,6 +19,9 @@ pub const MAX_ENTRY_BYTES: u64 = 128 * 1024 * 1024;
 
 /// The payload bytes after which a page ends, though its limit is not reached: 64 MiB.
 pub const MAX_PAGE_BYTES: usize = 64 * 1024 * 1024;
+
+/// How many fingerprints are asked for at the same time where there is no better way.
+const FINGERPRINTS: usize = 64;
 
 /// Append-only streams of JSON entries, addressed by path and stream id.
 ///
@@ -54,8 +58,8 @@ pub const MAX_PAGE_BYTES: usize = 64 * 1024 * 1024;
 /// # Wrappers
 ///
 /// A storage that wraps another one forwards every method; write its impl under
-/// `#[deny(clippy::missing_trait_methods)]`. There are no default methods that could bypass it: conveniences are in
-/// [`LogStorageExt`].
+/// `#[deny(clippy::missing_trait_methods)]`. The one default method, [`fingerprints`](Self::fingerprints), only calls the storage's own
+/// [`fingerprint`](Self::fingerprint), so that a wrapper that forgets it is slow and not wrong: conveniences are in [`LogStorageExt`].
 #[async_trait]
 pub trait LogStorage: Debug + Send + Sync + 'static {
     /// Appends a batch to a stream, which is created if needed, and returns once it is flushed.
@@ -82,6 +86,19 @@ pub trait LogStorage: Debug + Send + Sync + 'static {
     ///
     /// It never opens the stream, so it is cheap enough to compare thousands at start.
     async fn fingerprint(&self, key: &StreamKey) -> Result<Option<Fingerprint>>;
+
+    /// Returns what [`fingerprint`](Self::fingerprint) says of each of these streams, in their order: as many results as keys.
+    ///
+    /// One that fails does not keep the others from their answers. They need not be of the same moment. A few hundred at once are a
+    /// good number. By default each is asked for by itself, 64 at the same time; a back end that can look at many in one go
+    /// does so.
+    async fn fingerprints(&self, keys: &[StreamKey]) -> Vec<Result<Option<Fingerprint>>> {
+        let mut each = Vec::with_capacity(keys.len());
+        for key in keys {
+            each.push(self.fingerprint(key));
+        }
+        stream::iter(each).buffered(FINGERPRINTS).collect().await
+    }
 
     /// Returns the last number and the fingerprint of a stream; `None` when there is no such stream.
     async fn info(&self, key: &StreamKey) -> Result<Option<StreamInfo>>;
@@ -126,6 +143,10 @@ impl<S: LogStorage + ?Sized> LogStorage for Arc<S> {
 
     async fn fingerprint(&self, key: &StreamKey) -> Result<Option<Fingerprint>> {
         (**self).fingerprint(key).await
+    }
+
+    async fn fingerprints(&self, keys: &[StreamKey]) -> Vec<Result<Option<Fingerprint>>> {
+        (**self).fingerprints(keys).await
     }
 
     async fn info(&self, key: &StreamKey) -> Result<Option<StreamInfo>> {

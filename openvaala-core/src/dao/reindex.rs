@@ -3,9 +3,11 @@
 //! Only metadata streams are read, some at a time, page by page: memory does not grow with what was said.
 
 use std::collections::{HashMap, HashSet};
+use std::pin::pin;
 use std::sync::Arc;
 
-use futures::{StreamExt, stream};
+use futures::future::try_join;
+use futures::{Stream, StreamExt, stream};
 use openvaala_protocol::id::ConversationId;
 use openvaala_storage::{
     Error, Fingerprint, ListOptions, Listing, LogStorage, Order, RecordStorage, SortBy,
@@ -20,8 +22,9 @@ use crate::runtime::{Progress, ReindexReport};
 
 /// How many conversations are read at the same time.
 const AT_ONCE: usize = 8;
-/// How many are looked at at the same time for whether they must be read.
-const LOOKS: usize = 64;
+/// How many are looked at in one go for whether they must be read, and how many goes there are at the same time.
+const LOOKS: usize = 256;
+const GOES: usize = 4;
 /// How many rows are written at once, and the most that wait for it.
 const BATCH: usize = 500;
 
@@ -72,8 +75,12 @@ pub(crate) async fn reindex(
     extent: Extent,
     progress: Option<mpsc::Sender<Progress>>,
 ) -> Result<Scan, Error> {
-    let known = known_rows(target.records()).await?;
-    let ids = ids(log, staging).await?;
+    let t0 = std::time::Instant::now();
+    let (known, mut ids) = try_join(known_rows(target.records()), ids(log, staging)).await?;
+    // A conversation may have come between the two: one without a directory is gone only if its log says so.
+    let gone = gone(&known, &ids);
+    ids.extend(gone);
+    eprintln!("TIMING both {:?}", t0.elapsed());
     let mut scanning = Scanning {
         total: ids.len() as u64,
         done: 0,
@@ -81,34 +88,31 @@ pub(crate) async fn reindex(
         scan: Scan::default(),
         rows: Rows::new(target),
     };
-    let present: HashSet<ConversationId> = ids.iter().copied().collect();
-    for gone in known.keys().filter(|id| !present.contains(id)) {
-        scanning.rows.remove(*gone).await?;
-    }
-    drop(present);
-    let looks = stream::iter(ids).map(|id| {
-        let row = known.get(&id);
-        let is_known = row.is_some();
-        let fingerprint = row.filter(|_| extent == Extent::Changed).cloned().flatten();
-        async move { (id, is_known, is_unchanged(log, id, fingerprint).await) }
-    });
-    let mut reads = looks
-        .buffer_unordered(LOOKS)
-        .map(|(id, is_known, is_unchanged)| async move {
-            if is_unchanged {
-                return (id, Found::Unchanged);
+    let wanted = if extent == Extent::Changed {
+        Some(&known)
+    } else {
+        None
+    };
+    let mut reads = looks(log, &ids, wanted)
+        .map(|(id, is_unchanged)| {
+            let is_known = known.contains_key(&id);
+            async move {
+                if is_unchanged {
+                    return (id, Found::Unchanged);
+                }
+                let found = find(log, id).await;
+                (
+                    id,
+                    found.unwrap_or_else(|error| unreadable(id, is_known, &error)),
+                )
             }
-            let found = find(log, id).await;
-            (
-                id,
-                found.unwrap_or_else(|error| unreadable(id, is_known, &error)),
-            )
         })
         .buffer_unordered(AT_ONCE);
     while let Some((id, found)) = reads.next().await {
         scanning.take(id, found).await?;
     }
     drop(reads);
+    eprintln!("TIMING looks {:?}", t0.elapsed());
     scanning.end().await
 }
 
@@ -164,23 +168,22 @@ pub(crate) async fn stale(
     staging: &Staging,
     records: &dyn RecordStorage,
 ) -> Result<u64, Error> {
-    let mut known = known_rows(records).await?;
-    let mut stale = 0;
-    for id in ids(log, staging).await? {
-        let row = known.remove(&id).flatten();
-        let is_row = row.is_some();
+    // In this order: what comes between the two has no row among them.
+    let known = known_rows(records).await?;
+    let ids = ids(log, staging).await?;
+    let mut stale = gone(&known, &ids).len() as u64;
+    let mut looks = pin!(looks(log, &ids, Some(&known)));
+    while let Some((id, is_unchanged)) = looks.next().await {
+        let row = known.get(&id).and_then(Option::as_deref);
         // Without metadata there is nothing to compare: such a row is made anew at every start.
-        if row.as_deref() == Some("") {
-            continue;
-        }
-        if is_unchanged(log, id, row).await {
+        if is_unchanged || row == Some("") {
             continue;
         }
         // One that is deleted has no row.
         let states = query::salvaged(log, id).await?;
-        stale += u64::from(is_row || states.is_some());
+        stale += u64::from(known.contains_key(&id) || states.is_some());
     }
-    Ok(stale + known.len() as u64)
+    Ok(stale)
 }
 
 /// Rows on their way to a target, some at a time.
@@ -246,11 +249,30 @@ impl<'a> Target<'a> {
     }
 }
 
-/// The fingerprints of all rows; `None` for one that must be made anew.
-async fn known_rows(
-    records: &dyn RecordStorage,
-) -> Result<HashMap<ConversationId, Option<String>>, Error> {
-    let mut known = HashMap::new();
+/// The fingerprints of rows; `None` for a row that must be made anew.
+type Known = HashMap<ConversationId, Option<String>>;
+
+/// The rows without a directory.
+fn gone(known: &Known, ids: &[ConversationId]) -> Vec<ConversationId> {
+    let present: HashSet<ConversationId> = ids.iter().copied().collect();
+    let gone = known.keys().filter(|id| !present.contains(id));
+    gone.copied().collect()
+}
+
+/// Tells of each conversation whether its log is as it was when the known row was made, some at a time and in any order.
+fn looks<'a>(
+    log: &'a Arc<dyn LogStorage>,
+    ids: &'a [ConversationId],
+    known: Option<&'a Known>,
+) -> impl Stream<Item = (ConversationId, bool)> + 'a {
+    stream::iter(ids.chunks(LOOKS))
+        .map(move |ids| are_unchanged(log, ids, known))
+        .buffer_unordered(GOES)
+        .flat_map(stream::iter)
+}
+
+async fn known_rows(records: &dyn RecordStorage) -> Result<Known, Error> {
+    let mut known = Known::new();
     let mut cursor = None;
     loop {
         let options = ListOptions::default()
@@ -293,16 +315,23 @@ pub(crate) async fn reindex_one(
     Ok(())
 }
 
-async fn is_unchanged(
+async fn are_unchanged(
     log: &Arc<dyn LogStorage>,
-    id: ConversationId,
-    known: Option<String>,
-) -> bool {
-    let (Some(known), Ok(key)) = (known, metadata_key(id)) else {
-        return false;
+    ids: &[ConversationId],
+    known: Option<&Known>,
+) -> Vec<(ConversationId, bool)> {
+    let row = |id| known?.get(id)?.as_deref();
+    let asked = ids.iter().filter(|id| row(id).is_some());
+    let keys: Result<Vec<_>, _> = asked.map(|id| metadata_key(*id)).collect();
+    let mut found = log
+        .fingerprints(&keys.unwrap_or_default())
+        .await
+        .into_iter();
+    let mut is_unchanged = |id| {
+        let fingerprint = row(id).and_then(|row| Some((row, found.next()?.ok()??)));
+        fingerprint.is_some_and(|(row, fingerprint)| fingerprint.as_str() == row)
     };
-    let fingerprint = log.fingerprint(&key).await.ok().flatten();
-    fingerprint.is_some_and(|fingerprint| fingerprint.as_str() == known)
+    ids.iter().map(|id| (*id, is_unchanged(id))).collect()
 }
 
 async fn find(log: &Arc<dyn LogStorage>, id: ConversationId) -> Result<Found, Error> {

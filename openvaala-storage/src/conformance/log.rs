@@ -6,7 +6,7 @@ use futures::future::join_all;
 use futures::{StreamExt, TryStreamExt};
 
 use crate::conformance::{DELICATE_PAYLOADS, raw};
-use crate::error::Error;
+use crate::error::{Error, Result};
 use crate::log::{
     Appended, Entry, EntryData, Listing, LogPath, LogStorage, LogStorageExt, NewEntry, Order, Page,
     ReadOptions, StreamKey,
@@ -245,6 +245,30 @@ pub async fn fingerprints_change_with_every_append(storage: &dyn LogStorage) {
         );
         assert!(seen.insert(info.fingerprint.to_string()));
     }
+}
+
+/// Many fingerprints at once are those of each stream, in the order of the keys, also of absent streams and of one that is asked for twice.
+pub async fn fingerprints_of_many_are_those_of_each(storage: &dyn LogStorage) {
+    let mut keys = Vec::new();
+    let mut expected = Vec::new();
+    for n in (0..200).rev() {
+        let key = key(&format!("c/{n}"), "s");
+        expected.push(match n % 3 {
+            0 => None,
+            _ => Some(append(storage, &key, 1).await.fingerprint),
+        });
+        keys.push(key);
+    }
+    keys.push(keys[0].clone());
+    expected.push(expected[0].clone());
+    let found = storage.fingerprints(&keys).await.into_iter();
+    assert_eq!(found.collect::<Result<Vec<_>>>().unwrap(), expected);
+    expected[0] = Some(append(storage, &keys[0], 1).await.fingerprint);
+    storage.delete(&keys[1]).await.unwrap();
+    expected[1] = None;
+    let found = storage.fingerprints(&keys[..2]).await.into_iter();
+    assert_eq!(found.collect::<Result<Vec<_>>>().unwrap(), expected[..2]);
+    assert_eq!(storage.fingerprints(&[]).await.len(), 0);
 }
 
 /// The same entries in a stream that was deleted meanwhile are not the same stream.

@@ -1,5 +1,6 @@
 //! The owner of the table of streams: it decides who may do what when, and leaves the work to threads.
 
+mod glance;
 mod places;
 mod removal;
 
@@ -14,11 +15,12 @@ use tokio::sync::oneshot;
 
 use crate::error::{Error, Result};
 use crate::file::commit::{Batch, Commit, Committed, Disk, Stream};
+use crate::file::coordinator::glance::Glance;
 use crate::file::coordinator::places::Places;
 use crate::file::coordinator::removal::Removal;
 use crate::file::layout::{Layout, present};
 use crate::file::lock::Lock;
-use crate::file::look::{self, Look, ReadPage};
+use crate::file::look::{self, Look, ReadPage, Seen};
 use crate::file::pool::{Outcome, Pool};
 use crate::file::remove::{self, Target};
 use crate::file::view::{Mark, Marks, View};
@@ -44,6 +46,7 @@ pub(super) enum Message {
 pub(super) enum Request {
     Announce(String, Sender<Result<()>>),
     Append(StreamKey, Batch),
+    Glance(Vec<StreamKey>, oneshot::Sender<Vec<Seen>>),
     Health(oneshot::Sender<Health>),
     List(Option<LogPath>, oneshot::Sender<Result<Listing>>),
     Look(StreamKey, Look),
@@ -64,6 +67,7 @@ pub(super) enum Event {
         key: StreamKey,
         committed: Box<Committed>,
     },
+    Glanced(Glance),
     Inspected {
         key: StreamKey,
         view: Result<Option<View>>,
@@ -212,6 +216,7 @@ impl Coordinator {
                 let _ = reply.send(lock.and_then(|lock| lock.announce(address)));
             }
             Request::Append(key, batch) => self.append(key, batch),
+            Request::Glance(keys, reply) => self.glance(keys, reply),
             Request::Health(reply) => drop(reply.send(self.health())),
             Request::List(path, reply) => self.list(path, reply),
             Request::Look(key, look) => self.look(key, look),
@@ -232,6 +237,7 @@ impl Coordinator {
                 }
                 self.committed(key, *committed);
             }
+            Event::Glanced(glance) => self.glanced(glance),
             Event::Inspected { key, view } => self.inspected(key, view),
             Event::Placed { key, inode, hints } => self.placed(&key, inode, hints),
             Event::Nothing => {}

@@ -28,6 +28,15 @@ pub(super) enum Look {
     },
 }
 
+/// What a thread has seen of a stream by a look at its file alone.
+#[derive(Clone, Debug)]
+pub(super) enum Seen {
+    Absent,
+    File(Fingerprint),
+    /// The stream is in use, or the file could not be looked at: it is asked for by itself.
+    Unsure,
+}
+
 /// A page to be read by a thread.
 pub(super) struct ReadPage {
     pub(super) view: View,
@@ -88,6 +97,15 @@ impl Look {
             },
         }
         None
+    }
+}
+
+/// Looks at the file of a stream that nobody uses.
+pub(super) fn glance(layout: &Layout, key: &StreamKey) -> Seen {
+    match present(layout.fs.metadata(&layout.file(key))) {
+        Ok(Some(stamp)) if !stamp.is_dir => Seen::File(fingerprint(&stamp)),
+        Ok(_) => Seen::Absent,
+        Err(_) => Seen::Unsure,
     }
 }
 

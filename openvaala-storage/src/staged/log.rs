@@ -207,6 +207,22 @@ impl LogStorage for StagedLogStorage {
         self.storage(&key.path).fingerprint(key).await
     }
 
+    async fn fingerprints(&self, keys: &[StreamKey]) -> Vec<Result<Option<Fingerprint>>> {
+        let staged = self.staged.load_full();
+        let is_staged = |key: &StreamKey| staged.iter().any(|it| it.contains(&key.path));
+        let (memory, real): (Vec<_>, Vec<_>) = keys.iter().cloned().partition(is_staged);
+        let mut memory = self.memory.fingerprints(&memory).await.into_iter();
+        let mut real = self.real.fingerprints(&real).await.into_iter();
+        let next = |key| {
+            if is_staged(key) {
+                memory.next()
+            } else {
+                real.next()
+            }
+        };
+        keys.iter().map_while(next).collect()
+    }
+
     async fn info(&self, key: &StreamKey) -> Result<Option<StreamInfo>> {
         self.storage(&key.path).info(key).await
     }

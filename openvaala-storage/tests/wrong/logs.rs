@@ -29,6 +29,7 @@ enum Fault {
     DeletionHidesNothing,
     EncodesAnew,
     FlattensListings,
+    ForgetsAbsentFingerprints,
     ForgetsPaths,
     IgnoresLimit,
     IgnoresOrder,
@@ -44,7 +45,7 @@ enum Fault {
 }
 
 /// What each fault breaks, among others.
-const PROVEN: [(Fault, &str); 22] = [
+const PROVEN: [(Fault, &str); 23] = [
     (
         Fault::MovesOverAnything,
         "a_path_is_never_moved_onto_another",
@@ -80,6 +81,10 @@ const PROVEN: [(Fault, &str); 22] = [
     ),
     (Fault::EncodesAnew, "r_38_payloads_come_back_byte_for_byte"),
     (Fault::FlattensListings, "listings_are_sorted_and_direct"),
+    (
+        Fault::ForgetsAbsentFingerprints,
+        "fingerprints_of_many_are_those_of_each",
+    ),
     (Fault::ForgetsPaths, "streams_do_not_touch_each_other"),
     (Fault::IgnoresLimit, "a_limit_of_zero_counts_as_one"),
     (
@@ -242,6 +247,17 @@ impl LogStorage for Wrong {
     async fn fingerprint(&self, key: &StreamKey) -> Result<Option<Fingerprint>> {
         let info = self.info(key).await?;
         Ok(info.map(|info| info.fingerprint))
+    }
+
+    async fn fingerprints(&self, keys: &[StreamKey]) -> Vec<Result<Option<Fingerprint>>> {
+        let mut found = Vec::new();
+        for key in keys {
+            found.push(self.fingerprint(key).await);
+        }
+        if self.fault == Fault::ForgetsAbsentFingerprints {
+            found.retain(|found| !matches!(found, Ok(None)));
+        }
+        found
     }
 
     async fn info(&self, key: &StreamKey) -> Result<Option<StreamInfo>> {

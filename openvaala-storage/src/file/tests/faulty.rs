@@ -3,7 +3,7 @@
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::mpsc::Receiver;
+use std::sync::mpsc::{Receiver, Sender};
 use std::sync::{Arc, Mutex};
 
 use crate::fs::{DirEntry, Fs, FsFile, Open, RealFs, Stamp};
@@ -54,6 +54,7 @@ struct Plan {
     bytes_read: AtomicU64,
     syncs: AtomicU64,
     gate: Mutex<Option<(PathBuf, Receiver<()>)>>,
+    look: Mutex<Option<(PathBuf, Sender<()>, Receiver<()>)>>,
 }
 
 impl FaultyFs {
@@ -69,6 +70,7 @@ impl FaultyFs {
                 bytes_read: AtomicU64::new(0),
                 syncs: AtomicU64::new(0),
                 gate: Mutex::new(None),
+                look: Mutex::new(None),
             }),
         })
     }
@@ -103,6 +105,11 @@ impl FaultyFs {
     /// Makes the next flush of a file wait for a message.
     pub(super) fn hold_sync(&self, path: PathBuf, gate: Receiver<()>) {
         *self.plan.gate.lock().unwrap() = Some((path, gate));
+    }
+
+    /// Makes the next look at a file say that it begins, and wait for a message.
+    pub(super) fn hold_look(&self, path: PathBuf, begins: Sender<()>, gate: Receiver<()>) {
+        *self.plan.look.lock().unwrap() = Some((path, begins, gate));
     }
 
     pub(super) fn bytes_read(&self) -> u64 {
@@ -173,6 +180,11 @@ impl Fs for FaultyFs {
 
     fn metadata(&self, path: &Path) -> io::Result<Stamp> {
         self.plan.check(Op::Metadata)?;
+        let held = self.plan.look.lock().unwrap().take_if(|it| it.0 == path);
+        if let Some((_, begins, gate)) = held {
+            begins.send(()).unwrap();
+            gate.recv().unwrap();
+        }
         RealFs::default().metadata(path)
     }
 

@@ -8,11 +8,13 @@ use std::sync::mpsc;
 use futures::future::{join_all, select};
 use futures::poll;
 use pretty_assertions::assert_eq;
+use tokio::task::yield_now;
 
-use super::faulty::FaultyFs;
+use super::faulty::{Fault, FaultyFs, Op};
 use super::{all, append, expected, key, lines, new_entry, payload};
+use crate::error::Result;
 use crate::file::{FileOptions, FileStorage};
-use crate::log::{LogStorage, ReadOptions};
+use crate::log::{Fingerprint, LogStorage, ReadOptions};
 
 fn counted(root: &Path) -> (Arc<FaultyFs>, FileStorage) {
     let fs = FaultyFs::sound();
@@ -70,6 +72,82 @@ async fn r_34_a_slow_flush_of_one_stream_stops_no_other_and_no_reader() {
     assert!(poll!(waiting.as_mut()).is_pending());
     open_gate.send(()).unwrap();
     assert_eq!(waiting.await.unwrap().first, 2);
+}
+
+#[tokio::test]
+async fn many_fingerprints_tell_nothing_of_an_append_that_runs() {
+    let dir = tempfile::tempdir().unwrap();
+    let (disk, storage) = counted(dir.path());
+    let (slow, other) = (key("c/slow"), key("c/other"));
+    let before = append(&storage, &slow, "1").await.fingerprint;
+    let beside = append(&storage, &other, "1").await.fingerprint;
+    let (open_gate, gate) = mpsc::channel();
+    disk.hold_sync(dir.path().join("c/slow.jsonl"), gate);
+    let mut waiting = storage.append(&slow, vec![new_entry("2")]);
+    assert!(poll!(waiting.as_mut()).is_pending());
+    let found = storage.fingerprints(&[slow.clone(), other]).await;
+    assert_eq!(sound(found), [Some(before), Some(beside)]);
+    open_gate.send(()).unwrap();
+    let after = waiting.await.unwrap().fingerprint;
+    let found = storage.fingerprints(&[slow]).await;
+    assert_eq!(sound(found), [Some(after)]);
+}
+
+#[tokio::test]
+async fn many_fingerprints_tell_nothing_of_an_append_that_begins_meanwhile_and_fails() {
+    let dir = tempfile::tempdir().unwrap();
+    let key = key("c/s");
+    append(&counted(dir.path()).1, &key, "1").await;
+    let disk = FaultyFs::new(&[Op::Sync], Fault::Once(5));
+    let options = FileOptions::new(dir.path()).fs(Arc::clone(&disk) as _);
+    let storage = FileStorage::open(options).unwrap();
+    disk.arm(1);
+    let path = dir.path().join("c/s.jsonl");
+    let (begins, begun) = mpsc::channel();
+    let (let_look, look) = mpsc::channel();
+    disk.hold_look(path.clone(), begins, look);
+    let keys = [key.clone()];
+    let mut found = storage.fingerprints(&keys);
+    assert!(poll!(found.as_mut()).is_pending());
+    begun.recv().unwrap();
+    let (let_flush, flush) = mpsc::channel();
+    disk.hold_sync(path.clone(), flush);
+    let length = fs::metadata(&path).unwrap().len();
+    let mut waiting = storage.append(&key, vec![new_entry("2")]);
+    assert!(poll!(waiting.as_mut()).is_pending());
+    while fs::metadata(&path).unwrap().len() == length {
+        yield_now().await;
+    }
+    let_look.send(()).unwrap();
+    let_flush.send(()).unwrap();
+    waiting.await.unwrap_err();
+    let cut_back = storage.fingerprint(&key).await.unwrap();
+    assert_eq!(sound(found.await), [cut_back]);
+}
+
+#[tokio::test]
+async fn a_stream_that_cannot_be_looked_at_fails_alone_among_many() {
+    let dir = tempfile::tempdir().unwrap();
+    let (one, other) = (key("c/one"), key("d/other"));
+    {
+        let (_, storage) = counted(dir.path());
+        append(&storage, &one, "1").await;
+        append(&storage, &other, "1").await;
+    }
+    let disk = FaultyFs::new(&[Op::Metadata], Fault::Forever(5));
+    let options = FileOptions::new(dir.path()).fs(Arc::clone(&disk) as _);
+    let storage = FileStorage::open(options).unwrap();
+    disk.arm(2);
+    let keys = [one.clone(), other];
+    let found = storage.fingerprints(&keys).await;
+    let is_sound: Vec<bool> = found.iter().map(Result::is_ok).collect();
+    assert_eq!(is_sound, [true, false]);
+    disk.disarm();
+    assert!(storage.fingerprints(&keys).await.iter().all(Result::is_ok));
+}
+
+fn sound(found: Vec<Result<Option<Fingerprint>>>) -> Vec<Option<Fingerprint>> {
+    found.into_iter().map(Result::unwrap).collect()
 }
 
 #[tokio::test]
