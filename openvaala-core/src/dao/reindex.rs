@@ -75,12 +75,10 @@ pub(crate) async fn reindex(
     extent: Extent,
     progress: Option<mpsc::Sender<Progress>>,
 ) -> Result<Scan, Error> {
-    let t0 = std::time::Instant::now();
     let (known, mut ids) = try_join(known_rows(target.records()), ids(log, staging)).await?;
     // A conversation may have come between the two: one without a directory is gone only if its log says so.
     let gone = gone(&known, &ids);
     ids.extend(gone);
-    eprintln!("TIMING both {:?}", t0.elapsed());
     let mut scanning = Scanning {
         total: ids.len() as u64,
         done: 0,
@@ -112,7 +110,6 @@ pub(crate) async fn reindex(
         scanning.take(id, found).await?;
     }
     drop(reads);
-    eprintln!("TIMING looks {:?}", t0.elapsed());
     scanning.end().await
 }
 

@@ -153,12 +153,9 @@ impl Keeper {
     }
 
     async fn run(mut self) {
-        let t0 = std::time::Instant::now();
         self.open().await;
-        eprintln!("TIMING open {:?}", t0.elapsed());
         if self.left.is_some() {
             self.tell_what_was_left().await;
-            eprintln!("TIMING left {:?}", t0.elapsed());
             self.check().await;
         }
         self.tell(Left::All);
