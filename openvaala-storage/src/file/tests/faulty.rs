@@ -107,9 +107,9 @@ impl FaultyFs {
         *self.plan.gate.lock().unwrap() = Some((path, gate));
     }
 
-    /// Makes the next look at a file say that it begins, and wait for a message.
-    pub(super) fn hold_look(&self, path: PathBuf, begins: Sender<()>, gate: Receiver<()>) {
-        *self.plan.look.lock().unwrap() = Some((path, begins, gate));
+    /// Makes the next look at a file wait for a message; it says when it begins to wait, and when it has looked.
+    pub(super) fn hold_look(&self, path: PathBuf, steps: Sender<()>, gate: Receiver<()>) {
+        *self.plan.look.lock().unwrap() = Some((path, steps, gate));
     }
 
     pub(super) fn bytes_read(&self) -> u64 {
@@ -181,11 +181,14 @@ impl Fs for FaultyFs {
     fn metadata(&self, path: &Path) -> io::Result<Stamp> {
         self.plan.check(Op::Metadata)?;
         let held = self.plan.look.lock().unwrap().take_if(|it| it.0 == path);
-        if let Some((_, begins, gate)) = held {
-            begins.send(()).unwrap();
-            gate.recv().unwrap();
-        }
-        RealFs::default().metadata(path)
+        let Some((_, steps, gate)) = held else {
+            return RealFs::default().metadata(path);
+        };
+        steps.send(()).unwrap();
+        gate.recv().unwrap();
+        let found = RealFs::default().metadata(path);
+        steps.send(()).unwrap();
+        found
     }
 
     fn create_dir(&self, path: &Path) -> io::Result<()> {
@@ -242,8 +245,6 @@ impl FsFile for FaultyFile {
     }
 
     fn sync_data(&self) -> io::Result<()> {
-        self.plan.check(Op::Sync)?;
-        self.plan.syncs.fetch_add(1, Ordering::SeqCst);
         let gate = self
             .plan
             .gate
@@ -253,6 +254,9 @@ impl FsFile for FaultyFile {
         if let Some((_, gate)) = gate {
             gate.recv().unwrap();
         }
+        // A flush that is held fails at its end.
+        self.plan.check(Op::Sync)?;
+        self.plan.syncs.fetch_add(1, Ordering::SeqCst);
         self.file.sync_data()
     }
 

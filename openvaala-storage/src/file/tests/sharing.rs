@@ -103,13 +103,13 @@ async fn many_fingerprints_tell_nothing_of_an_append_that_begins_meanwhile_and_f
     let storage = FileStorage::open(options).unwrap();
     disk.arm(1);
     let path = dir.path().join("c/s.jsonl");
-    let (begins, begun) = mpsc::channel();
+    let (steps, look_steps) = mpsc::channel();
     let (let_look, look) = mpsc::channel();
-    disk.hold_look(path.clone(), begins, look);
+    disk.hold_look(path.clone(), steps, look);
     let keys = [key.clone()];
     let mut found = storage.fingerprints(&keys);
     assert!(poll!(found.as_mut()).is_pending());
-    begun.recv().unwrap();
+    look_steps.recv().unwrap();
     let (let_flush, flush) = mpsc::channel();
     disk.hold_sync(path.clone(), flush);
     let length = fs::metadata(&path).unwrap().len();
@@ -119,6 +119,7 @@ async fn many_fingerprints_tell_nothing_of_an_append_that_begins_meanwhile_and_f
         yield_now().await;
     }
     let_look.send(()).unwrap();
+    look_steps.recv().unwrap();
     let_flush.send(()).unwrap();
     waiting.await.unwrap_err();
     let cut_back = storage.fingerprint(&key).await.unwrap();
