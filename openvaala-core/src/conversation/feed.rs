@@ -229,7 +229,7 @@ impl Feed {
                     }
                     Some(Message::Subscribe { cursor, reply }) => self.subscribe(cursor, reply),
                     Some(Message::IsWatched { reply }) => {
-                        self.subscribers.retain(|subscriber| !subscriber.events.is_closed());
+                        self.forget_who_left();
                         let _ = reply.send(!self.subscribers.is_empty());
                     }
                     None => break,
@@ -296,6 +296,11 @@ impl Feed {
         );
     }
 
+    fn forget_who_left(&mut self) {
+        self.subscribers
+            .retain(|subscriber| !subscriber.events.is_closed());
+    }
+
     /// Registers a subscriber at this very point; what lies before it is read beside the feed.
     fn subscribe(&mut self, cursor: Option<ResumeCursor>, reply: SubscribeReply) {
         let from = match cursor.as_ref().map(Position::decode) {
@@ -306,6 +311,8 @@ impl Feed {
                 return;
             }
         };
+        // Where nothing happens nothing is told, and nobody would notice.
+        self.forget_who_left();
         let (events, receiver) = mpsc::channel(OUTBOX);
         let lagged = Arc::new(AtomicBool::new(false));
         self.subscribers.push(Subscriber {
