@@ -135,6 +135,10 @@ impl LogStorage for Failing {
         self.inner.fingerprint(key).await
     }
 
+    async fn fingerprints(&self, keys: &[StreamKey]) -> Vec<Result<Option<Fingerprint>>> {
+        self.inner.fingerprints(keys).await
+    }
+
     async fn info(&self, key: &StreamKey) -> Result<Option<StreamInfo>> {
         self.inner.info(key).await
     }

@@ -43,6 +43,14 @@ pub(super) struct FaultyFs {
     plan: Arc<Plan>,
 }
 
+/// A look at a file that says when it begins to wait and when it has looked, and waits in between.
+#[derive(Debug)]
+struct HeldLook {
+    path: PathBuf,
+    steps: Sender<()>,
+    gate: Receiver<()>,
+}
+
 #[derive(Debug)]
 struct Plan {
     ops: Vec<Op>,
@@ -54,7 +62,7 @@ struct Plan {
     bytes_read: AtomicU64,
     syncs: AtomicU64,
     gate: Mutex<Option<(PathBuf, Receiver<()>)>>,
-    look: Mutex<Option<(PathBuf, Sender<()>, Receiver<()>)>>,
+    look: Mutex<Option<HeldLook>>,
 }
 
 impl FaultyFs {
@@ -109,7 +117,7 @@ impl FaultyFs {
 
     /// Makes the next look at a file wait for a message; it says when it begins to wait, and when it has looked.
     pub(super) fn hold_look(&self, path: PathBuf, steps: Sender<()>, gate: Receiver<()>) {
-        *self.plan.look.lock().unwrap() = Some((path, steps, gate));
+        *self.plan.look.lock().unwrap() = Some(HeldLook { path, steps, gate });
     }
 
     pub(super) fn bytes_read(&self) -> u64 {
@@ -180,8 +188,13 @@ impl Fs for FaultyFs {
 
     fn metadata(&self, path: &Path) -> io::Result<Stamp> {
         self.plan.check(Op::Metadata)?;
-        let held = self.plan.look.lock().unwrap().take_if(|it| it.0 == path);
-        let Some((_, steps, gate)) = held else {
+        let held = self
+            .plan
+            .look
+            .lock()
+            .unwrap()
+            .take_if(|held| held.path == path);
+        let Some(HeldLook { steps, gate, .. }) = held else {
             return RealFs::default().metadata(path);
         };
         steps.send(()).unwrap();
