@@ -6,11 +6,11 @@ use std::collections::{HashMap, HashSet};
 use std::pin::pin;
 use std::sync::Arc;
 
-use futures::future::try_join;
+use futures::future::{join, try_join};
 use futures::{Stream, StreamExt, stream};
 use openvaala_protocol::id::ConversationId;
 use openvaala_storage::{
-    Error, Fingerprint, ListOptions, Listing, LogStorage, Order, RecordStorage, SortBy,
+    Error, Fingerprint, ListOptions, Listing, LogStorage, Order, Record, RecordStorage, SortBy,
 };
 use tokio::sync::mpsc;
 
@@ -269,34 +269,37 @@ fn looks<'a>(
 }
 
 async fn known_rows(records: &dyn RecordStorage) -> Result<Known, Error> {
-    let mut known = Known::new();
-    let mut cursor = None;
+    let (mut known, mut fetched, mut cursor) = (Known::new(), Vec::new(), None);
     loop {
         let options = ListOptions::default()
             .sort(SortBy::Key)
             .order(Order::Ascending)
             .cursor(cursor)
             .limit(1_000);
-        let page = records.list(CONVERSATION, options).await?;
-        for record in &page.records {
-            if let Ok(id) = record.key.parse() {
-                known.insert(id, Row::fingerprint_of(record));
-            }
-        }
-        cursor = page.next;
+        // What has been fetched is parsed while the next page is on its way.
+        let parse = async { known.extend(fetched.iter().filter_map(fingerprint_of)) };
+        let (page, ()) = join(records.list(CONVERSATION, options), parse).await;
+        let page = page?;
+        (fetched, cursor) = (page.records, page.next);
         if cursor.is_none() {
+            known.extend(fetched.iter().filter_map(fingerprint_of));
             return Ok(known);
         }
     }
 }
 
+fn fingerprint_of(record: &Record) -> Option<(ConversationId, Option<String>)> {
+    let id = record.key.parse().ok()?;
+    Some((id, Row::fingerprint_of(record)))
+}
+
 /// The conversations that have a directory: those that are still in memory have no row.
 async fn ids(log: &Arc<dyn LogStorage>, staging: &Staging) -> Result<Vec<ConversationId>, Error> {
     let listing = log.list(Some(&conversations_path()?)).await?;
-    let names = listing.paths.iter();
-    let names = names.filter_map(|path| path.as_str().rsplit('/').next());
-    let ids = names.filter_map(|name| name.parse().ok());
-    Ok(ids.filter(|id| !staging.is_staged(*id)).collect())
+    let paths = listing.paths.iter();
+    let real = paths.filter(|path| !staging.is_staged_path(path));
+    let names = real.filter_map(|path| path.as_str().rsplit('/').next());
+    Ok(names.filter_map(|name| name.parse().ok()).collect())
 }
 
 /// Makes the row of one conversation anew.

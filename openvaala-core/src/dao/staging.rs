@@ -1,7 +1,7 @@
 //! Conversations that lie in memory until their first message.
 
 use openvaala_protocol::id::ConversationId;
-use openvaala_storage::Error;
+use openvaala_storage::{Error, LogPath};
 #[cfg(feature = "sqlite")]
 use {openvaala_storage::StagedLogStorage, std::sync::Arc};
 
@@ -31,11 +31,12 @@ impl Staging {
     }
 
     pub(crate) fn is_staged(&self, id: ConversationId) -> bool {
-        let path = super::conversation_path(id);
-        self.staged
-            .as_ref()
-            .zip(path.ok())
-            .is_some_and(|(staged, path)| staged.is_staged(&path))
+        super::conversation_path(id).is_ok_and(|path| self.is_staged_path(&path))
+    }
+
+    pub(crate) fn is_staged_path(&self, path: &LogPath) -> bool {
+        let staged = self.staged.as_ref();
+        staged.is_some_and(|staged| staged.is_staged(path))
     }
 
     /// Forgets a conversation that is still in memory; says whether it was.
@@ -64,6 +65,10 @@ impl Staging {
     }
 
     pub(crate) const fn is_staged(&self, _: ConversationId) -> bool {
+        false
+    }
+
+    pub(crate) const fn is_staged_path(&self, _: &LogPath) -> bool {
         false
     }
 
