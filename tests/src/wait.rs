@@ -53,3 +53,23 @@ pub async fn finished<T>(what: &str, work: impl Future<Output = T>) -> T {
         Err(_) => panic!("waited {DEADLINE:?} for {what}"),
     }
 }
+
+/// As [`until`], for a look that has to ask somebody first.
+///
+/// # Panics
+/// After [`DEADLINE`], with what the condition said last, if it ever answered.
+pub async fn eventually<T, E: Display>(
+    what: &str,
+    mut look: impl AsyncFnMut() -> Result<T, E>,
+) -> T {
+    let end = tokio::time::Instant::now() + DEADLINE;
+    let mut seen = "no answer".to_owned();
+    loop {
+        match tokio::time::timeout_at(end, look()).await {
+            Ok(Ok(value)) => return value,
+            Ok(Err(error)) => seen = error.to_string(),
+            Err(_) => panic!("waited {DEADLINE:?} for {what}; seen last: {seen}"),
+        }
+        tokio::time::sleep(LOOK_EVERY).await;
+    }
+}

@@ -159,14 +159,7 @@ async fn x_07_another_program_that_locks_the_index_stops_neither_appends_nor_lis
     let meanwhile = watcher.list().await.unwrap();
     assert!(meanwhile.iter().any(|one| one.id == first), "{meanwhile:?}");
     stranger.leave();
-    let end = std::time::Instant::now() + wait::DEADLINE;
-    while watcher.list().await.unwrap().len() < 2 {
-        assert!(
-            std::time::Instant::now() < end,
-            "the index never catches up"
-        );
-        tokio::time::sleep(Duration::from_millis(20)).await;
-    }
+    lists_two(&watcher).await;
     expect_index_follows(&watcher).await;
     stop(server).await;
     check(sandbox.data(), &watcher.journal, When::Settled);
@@ -196,25 +189,15 @@ async fn x_08_a_fault_of_the_index_alone_fails_no_append_and_is_told_and_repaire
         wait::until("the index to meet the fault", || {
             (attached.injected() > 0).then_some(()).ok_or("not yet")
         });
-        let end = std::time::Instant::now() + wait::DEADLINE;
-        loop {
+        wait::eventually("the index to be told as degraded", async || {
             let status = watcher.client.call::<method::ServerStatus>(StatusParams {});
             let degraded = status.await.unwrap().degraded;
-            if degraded.iter().any(|part| part.contains("index")) {
-                break;
-            }
-            assert!(std::time::Instant::now() < end, "{degraded:?}");
-            tokio::time::sleep(Duration::from_millis(20)).await;
-        }
+            let is_told = degraded.iter().any(|part| part.contains("index"));
+            is_told.then_some(()).ok_or_else(|| format!("{degraded:?}"))
+        })
+        .await;
         drop(attached);
-        let end = std::time::Instant::now() + wait::DEADLINE;
-        while watcher.list().await.map_or(0, |list| list.len()) < 2 {
-            assert!(
-                std::time::Instant::now() < end,
-                "the index is never repaired"
-            );
-            tokio::time::sleep(Duration::from_millis(20)).await;
-        }
+        lists_two(&watcher).await;
         expect_index_follows(&watcher).await;
         stop(server).await;
         check(sandbox.data(), &watcher.journal, When::Settled);
@@ -395,4 +378,15 @@ fn database_files(sandbox: &Sandbox) -> Vec<PathBuf> {
 fn copy_tree(from: &std::path::Path, to: &std::path::Path) {
     let copied = Command::new("cp").arg("-a").args([from, to]).status();
     assert!(copied.is_ok_and(|status| status.success()));
+}
+
+/// Waits until an index that was out of order lists both conversations.
+async fn lists_two(watcher: &Watcher) {
+    wait::eventually("the index to catch up", async || {
+        match watcher.list().await {
+            Ok(listed) if listed.len() == 2 => Ok(()),
+            other => Err(format!("{other:?}")),
+        }
+    })
+    .await;
 }

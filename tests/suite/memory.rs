@@ -10,6 +10,7 @@ use openvaala_tests::checker::{When, check};
 use openvaala_tests::fake_model::{Answer, FakeModel};
 use openvaala_tests::notice::is_long;
 use openvaala_tests::sandbox::Sandbox;
+use openvaala_tests::wait;
 use openvaala_tests::watcher::Watcher;
 use pretty_assertions::assert_eq;
 
@@ -73,7 +74,14 @@ async fn u_033_a_thousand_clients_that_come_and_go_leave_nothing_behind() {
             join_all(visits).await;
         }
         // Until the server has noticed that all of them are gone.
-        while connected(&first).await > 1 {}
+        wait::eventually(
+            "the server to be left by all but one",
+            async || match connected(&first).await {
+                1 => Ok(()),
+                more => Err(format!("{more} clients")),
+            },
+        )
+        .await;
         after.push((resident(server.pid()), open_files(server.pid())));
     }
     println!("memory in KiB and open files, after 200 and 1,000 clients: {after:?}");

@@ -119,10 +119,15 @@ pub(crate) async fn stop(server: Server) {
     let _ = stopped.expect("the server ends").expect_code(0);
 }
 
-/// The conversations of a sandbox that have a log.
+/// The conversations of a sandbox that have a log with something in it: a kill between making the file and writing to it
+/// leaves an empty one, of a conversation that there never was.
 pub(crate) fn conversations_on_disk(sandbox: &Sandbox) -> Vec<ConversationId> {
     let folders = sandbox.conversations().into_iter();
-    let logged = folders.filter(|folder| folder.join("metadata.jsonl").is_file());
+    let has_line = |folder: &PathBuf| {
+        let log = fs::read(folder.join("metadata.jsonl"));
+        log.is_ok_and(|log| log.contains(&b'\n'))
+    };
+    let logged = folders.filter(has_line);
     logged.map(|folder| conversation_in(&folder)).collect()
 }
 

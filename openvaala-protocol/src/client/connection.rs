@@ -198,9 +198,15 @@ impl Connection {
         }
     }
 
+    /// Whether to read although nobody takes the notices: the answer that a caller waits for stands behind them.
+    fn must_answer(&self) -> bool {
+        self.waiting.values().any(|reply| !reply.is_closed())
+    }
+
     /// Reading goes on while a message is written, or two peers with full buffers would wait for each other.
     async fn next_event(&mut self) -> Event {
-        let (read, write) = (!self.notices.is_stalled(), self.writing);
+        let read = !self.notices.is_full() || self.must_answer();
+        let write = self.writing;
         let socket = &mut self.socket;
         let io = poll_fn(|context| {
             if write && let Poll::Ready(result) = Pin::new(&mut *socket).poll_flush(context) {
@@ -213,7 +219,7 @@ impl Connection {
         });
         tokio::select! {
             command = self.commands.recv(), if !write => Event::Command(command),
-            () = self.notices.unstall(), if !read => Event::HasRoom,
+            () = self.notices.has_room(), if !read => Event::HasRoom,
             event = io, if read || write => event,
         }
     }

@@ -378,8 +378,8 @@ async fn s_141_an_answer_to_no_call_changes_nothing() {
 }
 
 #[tokio::test]
-async fn notices_that_nobody_takes_stall_the_queue_until_one_is_taken() {
-    let (mut queue, mut notices) = notice_queue();
+async fn a_queue_is_full_until_enough_has_been_taken() {
+    let (queue, mut notices) = notice_queue();
     let progress = |done| {
         let method = "server/reindex".to_owned();
         Notice::ServerProgress(ProgressParams {
@@ -389,18 +389,42 @@ async fn notices_that_nobody_takes_stall_the_queue_until_one_is_taken() {
         })
     };
     queue.push(progress(1), 3 * 1024 * 1024);
-    assert!(!queue.is_stalled());
+    assert!(!queue.is_full());
     queue.push(progress(2), 3 * 1024 * 1024);
-    assert!(queue.is_stalled());
+    assert!(queue.is_full());
     notices.recv().await.unwrap();
-    queue.unstall().await;
-    assert!(!queue.is_stalled());
-    // Larger than all the room there is: waits until it has the queue for itself.
-    queue.push(progress(3), usize::MAX);
-    assert!(queue.is_stalled());
+    queue.has_room().await;
+    assert!(!queue.is_full());
+    // Larger than all the room there is.
+    queue.push(progress(3), usize::MAX / 2);
+    assert!(queue.is_full());
     drop(notices);
-    queue.unstall().await;
-    assert!(!queue.is_stalled());
+    queue.has_room().await;
+    queue.push(progress(4), usize::MAX / 2);
+    assert!(!queue.is_full());
+}
+
+#[tokio::test]
+async fn a_call_is_answered_though_nobody_takes_the_notices_before_its_answer() {
+    let (client, mut notices, mut socket) = connected().await;
+    let long = "x".repeat(1024 * 1024);
+    for _ in 0..2 {
+        let call = client.call::<ConversationUnsubscribe>(unsubscribe());
+        let serve = async {
+            let request = socket.request().await;
+            for _ in 0..9 {
+                socket.say(stopping(&long)).await;
+            }
+            let result = json!({ "was_subscribed": true });
+            socket.result(&request, result).await;
+        };
+        let (answered, ()) = tokio::join!(call, serve);
+        assert!(answered.unwrap().was_subscribed);
+    }
+    for _ in 0..18 {
+        notices.recv().await.unwrap();
+    }
+    assert!(notices.try_recv().is_none());
 }
 
 #[tokio::test]

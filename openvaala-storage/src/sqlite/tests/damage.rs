@@ -180,9 +180,7 @@ async fn x_02_tables_that_are_not_as_they_were_made_are_damage() {
     ] {
         let (dir, golden) = golden().await;
         let path = dir.path().join("golden.db");
-        let database = Connection::open(&path).unwrap();
-        database.execute_batch(change).unwrap();
-        drop(database);
+        execute(&path, change);
         let seen = everything(&path).await;
         assert!(
             matches!(seen, Err(Error::Corrupt { .. })),
@@ -205,13 +203,16 @@ async fn x_02_what_an_index_lost_is_found_by_the_check() {
         let path = dir.path().join("golden.db");
         let opened = || SqliteDatabase::open(searched(&path)).unwrap();
         opened().check().await.unwrap();
-        Connection::open(&path)
-            .unwrap()
-            .execute_batch(change)
-            .unwrap();
+        execute(&path, change);
         let error = opened().check().await.unwrap_err();
         assert!(matches!(error, Error::Corrupt { .. }), "{change}: {error}");
     }
+}
+
+/// Changes a database behind the back of its owner.
+fn execute(path: &Path, change: &str) {
+    let database = Connection::open(path).unwrap();
+    database.execute_batch(change).unwrap();
 }
 
 /// How the bytes of a file are changed.

@@ -175,7 +175,7 @@ fn call_id(number: u64) -> String {
 }
 
 fn location(conversation: u64) -> Value {
-    let root = format!("/work/project-{}", conversation % PROJECTS);
+    let root = format!("/srv/project-{}", conversation % PROJECTS);
     json!({"executor": "local", "root": root})
 }
 
