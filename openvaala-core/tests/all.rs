@@ -6,6 +6,8 @@
     reason = "a failing helper fails its test"
 )]
 
+mod simulation;
+
 mod suite {
     pub(crate) mod agents;
     pub(crate) mod background;

@@ -220,7 +220,7 @@ impl Feed {
         loop {
             tokio::select! {
                 message = self.receiver.recv() => match message {
-                    Some(Message::Entries(entries)) => self.take_entries(entries),
+                    Some(Message::Entries(entries)) => self.take_entries(entries).await,
                     Some(Message::Live(live)) => self.take_live(live),
                     Some(Message::Passed(metadata)) => self.pass(metadata),
                     Some(Message::Deleted { told }) => {
@@ -239,16 +239,46 @@ impl Feed {
         }
     }
 
-    fn take_entries(&mut self, entries: Vec<Entry>) {
+    async fn take_entries(&mut self, entries: Vec<Entry>) {
         for entry in entries {
             match metadata_seq(&entry) {
-                None => self.tell_entry(entry),
+                None => {
+                    self.tell_what_is_before(&entry).await;
+                    self.tell_entry(entry);
+                }
                 Some(seq) => {
                     self.early.insert(seq, entry);
                 }
             }
         }
         self.tell_in_order();
+    }
+
+    /// Tells what the log has before an item and nobody has told: its commit failed after the items were written.
+    async fn tell_what_is_before(&mut self, entry: &Entry) {
+        let Entry::Item {
+            seq, session_id, ..
+        } = entry
+        else {
+            return;
+        };
+        let mut told = self.view.position.session(*session_id);
+        while told + 1 < *seq {
+            let missing = up_to(told, *seq - 1);
+            match query::page(&self.log, self.id, *session_id, missing).await {
+                Ok((entries, next)) => {
+                    entries.into_iter().for_each(|entry| self.tell_entry(entry));
+                    told = next.unwrap_or(*seq - 1);
+                }
+                Err(error) => {
+                    let reason =
+                        format!("entries before {seq} of a session cannot be read: {error}");
+                    self.tell(&FeedEvent::Gap { reason });
+                    self.subscribers.clear();
+                    return;
+                }
+            }
+        }
     }
 
     /// Tells what has come up to a number, and does not wait for the rest of it.

@@ -1,13 +1,26 @@
 //! Subscriptions: what a watcher sees is what there is, whenever it came.
 
 use std::fs;
+use std::sync::Arc;
 
 use openvaala_core::protocol::conversation::TurnStatus;
 use openvaala_core::protocol::event::{Entry, Live, ResumeCursor};
-use openvaala_core::{FeedEvent, Input, NewConversation, RuntimeError, Subscription};
+use openvaala_core::protocol::id::ItemId;
+use openvaala_core::protocol::rpc::params::session::ItemsOrder;
+use openvaala_core::storage::file::{FileOptions, FileStorage};
+use openvaala_core::storage::sim::{Effect, Fault, Op, SimFs};
+use openvaala_core::storage::sqlite::{SqliteDatabase, SqliteOptions};
+use openvaala_core::{
+    ConversationHandle, FeedEvent, Input, ItemsQuery, NewConversation, RuntimeBuilder,
+    RuntimeError, Subscription,
+};
 use pretty_assertions::assert_eq;
 
 use super::script::{Script, Step, builder, turn_end};
+
+/// Codes of the operating system for a full and a failing disk.
+const ENOSPC: i32 = 28;
+const EIO: i32 = 5;
 
 /// Takes all entries up to the state that says that the session is idle again after its turn.
 async fn entries(events: &mut Subscription) -> (Vec<Entry>, ResumeCursor) {
@@ -138,4 +151,82 @@ async fn r_13_a_watcher_sees_the_turn_that_follows_a_first_message_that_could_no
     // The first one is told as what it was.
     assert_eq!(ends, [TurnStatus::Failed, TurnStatus::Completed]);
     runtime.shutdown().await;
+}
+
+#[tokio::test]
+async fn whatever_write_fails_who_watches_is_told_all_that_the_log_has() {
+    for (effect, op) in [
+        (Effect::Error(ENOSPC), Op::Write),
+        (Effect::SyncLoses(EIO), Op::Sync),
+    ] {
+        let mut nth = 1;
+        while told_though_it_fails(Fault::at(nth, effect).of(&[op])).await {
+            nth += 1;
+        }
+        assert!(nth > 4, "{effect:?} {nth}");
+    }
+}
+
+/// Has a conversation during which a fault happens; says whether it did.
+async fn told_though_it_fails(fault: Fault) -> bool {
+    let shown = format!("{fault:?}");
+    let disk = SimFs::new();
+    let options = FileOptions::new("/data").fs(Arc::new(disk.clone()));
+    let records = SqliteOptions::in_memory().namespaces(RuntimeBuilder::namespaces());
+    let (script, _requests) = Script::new(Vec::new());
+    let runtime = builder(script)
+        .logs(Arc::new(FileStorage::open(options).unwrap()))
+        .records(Arc::new(SqliteDatabase::open(records).unwrap().records()))
+        .build()
+        .await
+        .unwrap();
+    let conversation = runtime.create(NewConversation::default()).await.unwrap();
+    let mut events = conversation.subscribe(None).await.unwrap();
+    conversation.send(Input::text("one")).await.unwrap();
+    entries(&mut events).await;
+    let mut events = conversation.subscribe(None).await.unwrap();
+    let mut told = events.snapshot.take().unwrap().sessions[0].items.clone();
+    disk.inject(fault);
+    while conversation.send(Input::text("two")).await.is_err() {}
+    taken_by_turn(&conversation, &mut events, &mut told).await;
+    let has_happened = disk.clear_faults();
+    let last = Input::text("four");
+    let item = last.item_id;
+    conversation.send(last).await.unwrap();
+    while !taken_by_turn(&conversation, &mut events, &mut told)
+        .await
+        .contains(&item)
+    {}
+    let query = ItemsQuery {
+        order: ItemsOrder::Ascending,
+        ..ItemsQuery::default()
+    };
+    assert_eq!(
+        told,
+        conversation.items(query).await.unwrap().items,
+        "{shown}"
+    );
+    has_happened
+}
+
+/// Takes what is told up to the end of a turn; gives the inputs that it took.
+async fn taken_by_turn(
+    conversation: &ConversationHandle,
+    events: &mut Subscription,
+    told: &mut Vec<Entry>,
+) -> Vec<ItemId> {
+    loop {
+        match events.next().await.unwrap() {
+            FeedEvent::Entry { entry, .. } => match &*entry {
+                Entry::Item { .. } => told.push((*entry).clone()),
+                Entry::Turn { turn, .. } if turn.ended_at.is_some() => return turn.inputs.clone(),
+                _ => {}
+            },
+            // The turn could not be written to its end; the next input tells what is there.
+            FeedEvent::Live(live) if matches!(&*live, Live::Degraded { .. }) => {
+                while conversation.send(Input::text("three")).await.is_err() {}
+            }
+            _ => {}
+        }
+    }
 }
