@@ -16,8 +16,8 @@ use std::{env, iter};
 use self::world::World;
 
 /// How many seeds a part of the campaign draws.
-const SEEDS: u64 = 500;
-const SEEDS_LONG: u64 = 25_000;
+const SEEDS: u64 = 250;
+const SEEDS_LONG: u64 = 5_000;
 
 /// Runs seeds of which no other part draws any; with `OPENVAALA_SEED` that one alone.
 fn campaign(part: u64) {
@@ -59,4 +59,24 @@ fn schedules_of_many_clients_faults_and_restarts_keep_every_promise_3() {
 #[test]
 fn schedules_of_many_clients_faults_and_restarts_keep_every_promise_4() {
     campaign(3);
+}
+
+#[test]
+fn schedules_of_many_clients_faults_and_restarts_keep_every_promise_5() {
+    campaign(4);
+}
+
+#[test]
+fn schedules_of_many_clients_faults_and_restarts_keep_every_promise_6() {
+    campaign(5);
+}
+
+#[test]
+fn schedules_of_many_clients_faults_and_restarts_keep_every_promise_7() {
+    campaign(6);
+}
+
+#[test]
+fn schedules_of_many_clients_faults_and_restarts_keep_every_promise_8() {
+    campaign(7);
 }
