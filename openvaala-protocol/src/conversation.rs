@@ -27,6 +27,25 @@ pub struct Conversation {
     /// What of it cannot be read and why, if its log is damaged; the rest is shown as it was last.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub damaged: Option<String>,
+    /// Whether lists leave it out, unless they are asked for those that are archived.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    #[cfg_attr(feature = "schema", ts(as = "Option<_>", optional))]
+    pub archived: bool,
+    /// Where it was forked from, if it was.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub forked_from: Option<ForkOrigin>,
+}
+
+/// The place in another conversation that one was forked from.
+#[derive(Clone, Copy, Debug, Deserialize, Eq, Hash, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema, ts_rs::TS))]
+pub struct ForkOrigin {
+    /// The other conversation; it may be gone by now.
+    pub conversation_id: ConversationId,
+    /// The session there.
+    pub session_id: SessionId,
+    /// The last item that both have.
+    pub item_id: ItemId,
 }
 
 /// Whether a conversation is at work.

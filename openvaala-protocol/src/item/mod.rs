@@ -19,7 +19,7 @@ pub use self::message::{
     UserMessage,
 };
 pub use self::notice::{
-    Approval, ApprovalState, ExecutorChange, HookRun, Interruption, InterruptionCause, ModelChange,
+    AgentChange, Approval, ApprovalState, ExecutorChange, HookRun, Interruption, InterruptionCause, ModelChange,
     ModelError, Plan, PlanStep, PlanStepState, RetryNotice,
 };
 pub use self::tool::{ToolCall, ToolResult, ToolResultStatus};
@@ -319,6 +319,8 @@ kinds! {
     Plan, "plan";
     /// A model request failed and is tried again.
     RetryNotice, "retry_notice";
+    /// The session goes on with another agent.
+    AgentChange, "agent_change";
 }
 
 impl fmt::Display for ItemKind {

@@ -46,6 +46,33 @@ pub struct ModelChange {
     pub to: ModelRef,
 }
 
+impl ModelChange {
+    /// A change from one model to another.
+    #[must_use]
+    pub const fn new(from: ModelRef, to: ModelRef) -> Self {
+        Self { from, to }
+    }
+}
+
+/// The session goes on with another agent.
+#[derive(Clone, Debug, Deserialize, Eq, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema, ts_rs::TS))]
+#[non_exhaustive]
+pub struct AgentChange {
+    /// The agent until now; `None` is the default one.
+    pub from: Option<String>,
+    /// The agent from now on; `None` is the default one.
+    pub to: Option<String>,
+}
+
+impl AgentChange {
+    /// A change from one agent to another.
+    #[must_use]
+    pub const fn new(from: Option<String>, to: Option<String>) -> Self {
+        Self { from, to }
+    }
+}
+
 /// The conversation goes on with other executors or folders.
 #[derive(Clone, Debug, Deserialize, Eq, PartialEq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema, ts_rs::TS))]
@@ -55,6 +82,14 @@ pub struct ExecutorChange {
     pub from: Vec<WorkLocation>,
     /// The work locations from now on.
     pub to: Vec<WorkLocation>,
+}
+
+impl ExecutorChange {
+    /// A change from some work locations to others.
+    #[must_use]
+    pub const fn new(from: Vec<WorkLocation>, to: Vec<WorkLocation>) -> Self {
+        Self { from, to }
+    }
 }
 
 /// A hook that ran around a tool call.

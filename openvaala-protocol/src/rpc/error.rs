@@ -133,4 +133,8 @@ errors! {
     Overloaded = -32005, "overloaded", "The server has too much to do; try again a little later.";
     ConversationExists = -32006, "conversation_exists",
         "There is a conversation of that id already where this one would go: among the others, or in the trash.";
+    InputNotFound = -32011, "input_not_found", "No such input waits: it was never sent, or was withdrawn.";
+    InputTaken = -32012, "input_taken", "The input does not wait any more: a turn has taken it.";
+    QueueChanged = -32013, "queue_changed",
+        "The order does not name exactly the inputs that wait; the message says what differs. List them and try again.";
 }

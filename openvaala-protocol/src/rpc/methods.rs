@@ -7,11 +7,11 @@ use serde::de::DeserializeOwned;
 use serde_json::value::{RawValue, to_raw_value};
 
 use super::error::ErrorCode::{
-    self, ConversationExists, ConversationNotFound, InvalidRequest, Overloaded, Runtime,
-    SessionBusy, SessionNotFound,
+    self, ConversationExists, ConversationNotFound, InputNotFound, InputTaken, InvalidRequest,
+    Overloaded, QueueChanged, Runtime, SessionBusy, SessionNotFound,
 };
 use super::error::RpcError;
-use super::params::{check, conversation, provider, server, session, trash};
+use super::params::{check, conversation, pending, provider, server, session, trash, update};
 
 /// One method of the protocol, as a type.
 pub trait Method {
@@ -63,7 +63,7 @@ macro_rules! methods {
         /// The methods as types.
         pub mod method {
             #[allow(unused_imports, reason = "not every row names every module")]
-            use super::{check, conversation, provider, server, session, trash};
+            use super::{check, conversation, pending, provider, server, session, trash, update};
 
             $($(#[doc = $about])+
             #[derive(Clone, Copy, Debug)]
@@ -245,6 +245,31 @@ methods! {
     ProviderList = "provider/list": provider::ListParams => provider::ListResult, [], "0.1";
     /// Asks a provider for one word, to see whether it answers.
     ProviderTest = "provider/test": provider::TestParams => provider::TestResult, [Runtime], "0.1";
+    /// Gives the inputs that wait for a session, with all that was said.
+    SessionPendingList = "session/pending/list": pending::ListParams => pending::ListResult, [ConversationNotFound, SessionNotFound, Overloaded, Runtime], "0.1";
+    /// Changes what a waiting input says, or turns it into one that the running turn reads, or back.
+    SessionPendingUpdate = "session/pending/update": pending::UpdateParams => pending::UpdateResult, [InputNotFound, InputTaken, ConversationNotFound, SessionNotFound, Overloaded, Runtime], "0.1";
+    /// Takes waiting inputs back; no turn will read them.
+    ///
+    /// Once nothing waits any more, nothing is held either.
+    SessionPendingWithdraw = "session/pending/withdraw": pending::WithdrawParams => pending::WithdrawResult, [InputNotFound, InputTaken, ConversationNotFound, SessionNotFound, Overloaded, Runtime], "0.1";
+    /// Puts the waiting inputs into another order; all of them have to be named.
+    SessionPendingReorder = "session/pending/reorder": pending::ReorderParams => pending::ReorderResult, [QueueChanged, ConversationNotFound, SessionNotFound, Overloaded, Runtime], "0.1";
+    /// Lets inputs go on that are held since a turn was interrupted or has failed.
+    SessionResume = "session/resume": pending::ResumeParams => pending::ResumeResult, [ConversationNotFound, SessionNotFound, Overloaded, Runtime], "0.1";
+    /// Gives a session another model, effort or agent, from its next turn on.
+    ///
+    /// All of it is checked first: if one thing is unknown nothing changes. The log has it as an item.
+    SessionUpdate = "session/update": update::SessionUpdateParams => update::SessionUpdateResult, [ConversationNotFound, SessionNotFound, Overloaded, Runtime], "0.1";
+    /// Renames or archives a conversation, or gives it other executors or folders from the next turn on.
+    ///
+    /// Folders are opened first: if one cannot be worked in nothing changes. Commands that run in the old ones go on.
+    ConversationUpdate = "conversation/update": update::ConversationUpdateParams => update::ConversationUpdateResult, [ConversationNotFound, Overloaded, Runtime], "0.1";
+    /// Begins a new conversation with what was said and done in another one up to an item.
+    ///
+    /// It works at the same locations with the same model and agent, and says in `forked_from` where it comes from. A cut that would
+    /// separate a call from its result is refused with `invalid_params`, which names the nearest items that can be cut behind.
+    ConversationFork = "conversation/fork": update::ForkParams => update::ForkResult, [ConversationNotFound, SessionNotFound, Runtime], "0.1";
 }
 
 notifications! {

@@ -67,6 +67,9 @@ pub struct ListParams {
     pub search: Option<String>,
     /// Only conversations in which something was said or done at this time or later.
     pub updated_since: Option<Timestamp>,
+    /// Only conversations that are archived; without it, only those that are not.
+    #[cfg_attr(feature = "schema", ts(as = "Option<_>", optional))]
+    pub archived: bool,
 }
 
 /// Result of `conversation/list`.

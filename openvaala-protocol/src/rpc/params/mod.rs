@@ -5,7 +5,9 @@
 
 pub mod check;
 pub mod conversation;
+pub mod pending;
 pub mod provider;
 pub mod server;
 pub mod session;
 pub mod trash;
+pub mod update;
