@@ -1,5 +1,6 @@
 //! What can be said on the command line.
 
+mod change;
 mod since;
 
 use std::net::SocketAddr;
@@ -11,6 +12,7 @@ use clap_complete::Shell;
 use openvaala_protocol::id::ConversationId;
 use openvaala_server::config::ProviderType;
 
+pub(crate) use self::change::{ArchiveArgs, ForkArgs, RenameArgs, SetArgs, UnarchiveArgs};
 pub(crate) use self::since::Since;
 
 /// Runs agents and keeps every conversation.
@@ -72,6 +74,11 @@ pub(crate) enum Command {
     #[command(subcommand)]
     Config(ConfigCommand),
     Completions(CompletionsArgs),
+    Rename(RenameArgs),
+    Archive(ArchiveArgs),
+    Unarchive(UnarchiveArgs),
+    Fork(ForkArgs),
+    Set(SetArgs),
 }
 
 /// Has an agent do something in this folder, and shows what it does
@@ -283,7 +290,7 @@ pub(crate) enum ServeCommand {
 #[command(
     after_help = "Examples:\n  openvaala list\n  openvaala list --limit 5 --json\n  \
     openvaala list --status running\n  openvaala list --cwd . --search \"failing test\"\n  \
-    openvaala list --since 7d --all"
+    openvaala list --since 7d --all\n  openvaala list --archived"
 )]
 pub(crate) struct ListArgs {
     /// How many to list
@@ -307,6 +314,9 @@ pub(crate) struct ListArgs {
     /// Only those used since then: 30m, 12h, 7d, or a day such as 2026-12-01 (UTC)
     #[arg(long, value_name = "TIME", value_parser = since::parse)]
     pub(crate) since: Option<Since>,
+    /// Only those that are archived, which are left out otherwise
+    #[arg(long)]
+    pub(crate) archived: bool,
     /// One conversation a line, as JSON
     #[arg(long)]
     pub(crate) json: bool,

@@ -1,7 +1,7 @@
 //! What a runtime can answer instead of a result.
 
 use openvaala_executor::ExecutorError;
-use openvaala_protocol::id::{ConversationId, ExecutorId, SessionId};
+use openvaala_protocol::id::{ConversationId, ExecutorId, ItemId, SessionId};
 
 /// Why the runtime did not do what it was asked.
 #[derive(Debug, thiserror::Error)]
@@ -122,9 +122,50 @@ pub enum RuntimeError {
         /// What is missing and how to give it.
         message: String,
     },
+    /// No such input waits, and no turn has taken it.
+    #[error("no input {input} waits: it was never sent, or was withdrawn")]
+    InputNotFound {
+        /// The id as it was given.
+        input: ItemId,
+    },
+    /// The input does not wait any more.
+    #[error("a turn has taken input {input} already: send another one to say more")]
+    InputTaken {
+        /// The id as it was given.
+        input: ItemId,
+    },
+    /// An order does not name exactly the inputs that wait.
+    #[error("the order does not name exactly the inputs that wait: {message}")]
+    QueueChanged {
+        /// How they differ.
+        message: String,
+    },
+    /// A conversation cannot be forked there.
+    #[error("cannot fork behind item {item}: {why}{}", nearest(*.before, *.after))]
+    InvalidCut {
+        /// The item as it was given.
+        item: ItemId,
+        /// Why not.
+        why: String,
+        /// The nearest item before it that can be forked behind.
+        before: Option<ItemId>,
+        /// The nearest one after it.
+        after: Option<ItemId>,
+    },
     /// The runtime or this conversation has stopped.
     #[error("the runtime has stopped")]
     Stopped,
+}
+
+fn nearest(before: Option<ItemId>, after: Option<ItemId>) -> String {
+    match (before, after) {
+        (Some(before), Some(after)) => {
+            format!("; the nearest that can be are {before} before it and {after} after it")
+        }
+        (Some(item), None) => format!("; the nearest that can be is {item} before it"),
+        (None, Some(item)) => format!("; the nearest that can be is {item} after it"),
+        (None, None) => String::new(),
+    }
 }
 
 fn or_none(names: &[String]) -> String {

@@ -120,7 +120,7 @@ async fn conversation(client: &Client, target: Target) -> Result<Conversation, C
     }
 }
 
-fn model(text: &str) -> Result<ModelRef, CliError> {
+pub(super) fn model(text: &str) -> Result<ModelRef, CliError> {
     match text.split_once('/') {
         Some((provider, model)) if !provider.is_empty() && !model.is_empty() => Ok(ModelRef {
             provider: provider.to_owned(),

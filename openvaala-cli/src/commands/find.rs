@@ -23,20 +23,23 @@ pub(super) async fn id(client: &Client, text: &str) -> Result<ConversationId, Cl
     }
     let text = prefix(text)?;
     let mut matches = Vec::new();
-    let mut params = ListParams {
-        limit: Some(PAGE),
-        ..ListParams::default()
-    };
-    loop {
-        let page = client.call::<ConversationList>(params.clone()).await?;
-        let ids = page
-            .conversations
-            .iter()
-            .map(|conversation| conversation.id);
-        matches.extend(ids.filter(|id| id.to_string().starts_with(&text)));
-        params.cursor = page.next;
-        if params.cursor.is_none() {
-            break;
+    for archived in [false, true] {
+        let mut params = ListParams {
+            limit: Some(PAGE),
+            archived,
+            ..ListParams::default()
+        };
+        loop {
+            let page = client.call::<ConversationList>(params.clone()).await?;
+            let ids = page
+                .conversations
+                .iter()
+                .map(|conversation| conversation.id);
+            matches.extend(ids.filter(|id| id.to_string().starts_with(&text)));
+            params.cursor = page.next;
+            if params.cursor.is_none() {
+                break;
+            }
         }
     }
     the_only_one(&text, &matches)

@@ -66,6 +66,7 @@ fn params(args: &ListArgs, now: Timestamp) -> Result<ListParams, CliError> {
         root: root.transpose()?,
         search: args.search.clone(),
         updated_since: args.since.map(|since| since.timestamp(now)),
+        archived: args.archived,
     })
 }
 
@@ -74,6 +75,7 @@ fn nothing(args: &ListArgs) -> &'static str {
     let filtered = args.status.is_some()
         || args.cwd.is_some()
         || args.search.is_some()
+        || args.archived
         || args.since.is_some();
     if args.cursor.is_some() {
         "there are no more"
@@ -189,8 +191,7 @@ mod tests {
 
     #[test]
     fn every_filter_reaches_the_server() {
-        let line =
-            "openvaala list --limit 5 --cursor c --status running --cwd / --search x --since 1h";
+        let line = "openvaala list --limit 5 --cursor c --status running --cwd / --search x --since 1h --archived";
         let cli = Cli::try_parse_from(line.split(' ')).unwrap();
         let Command::List(args) = cli.command else {
             panic!("another command");
@@ -203,6 +204,7 @@ mod tests {
             root: Some("/".to_owned()),
             search: Some("x".to_owned()),
             updated_since: Some("2026-12-02T04:00:00.000Z".parse().unwrap()),
+            archived: true,
         };
         assert_eq!(params(&args, now).unwrap(), expected);
     }

@@ -1,5 +1,6 @@
 //! The commands, one file each.
 
+mod change;
 mod check;
 mod completions;
 mod config;
@@ -49,6 +50,11 @@ pub(crate) async fn run(cli: Cli) -> Result<ExitCode, CliError> {
         Command::Send(args) => send::run(&dirs, args).await,
         Command::Interrupt(args) => interrupt::run(&dirs, args).await,
         Command::Completions(args) => completions::run(args.shell),
+        Command::Rename(args) => change::rename(&dirs, args).await,
+        Command::Archive(args) => change::archive(&dirs, &args.ids, true).await,
+        Command::Unarchive(args) => change::archive(&dirs, &args.ids, false).await,
+        Command::Fork(args) => change::fork(&dirs, args).await,
+        Command::Set(args) => change::set(&dirs, args).await,
     }
 }
 

@@ -376,6 +376,7 @@ impl View {
                 self.position.metadata = seq;
                 self.state.title.clone_from(&conversation.title);
                 self.state.executors.clone_from(&conversation.executors);
+                self.state.archived = conversation.archived;
                 self.state.updated_at = conversation.updated_at;
                 Entry::Conversation {
                     seq,

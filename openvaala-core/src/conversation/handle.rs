@@ -219,7 +219,7 @@ impl ConversationHandle {
     /// [`RuntimeError::InvalidInput`] for no or too much content, [`RuntimeError::SessionBusy`] for
     /// [`SendMode::IdleOnly`] while a turn runs, [`RuntimeError::NotWritten`] if the storage did not take it.
     pub async fn send(&self, input: Input) -> Result<Sent, RuntimeError> {
-        check(&input.content)?;
+        check(&input.content, Refs::Refused)?;
         let (reply, wait) = oneshot::channel();
         let session = input.session_id.unwrap_or(self.root);
         self.command(Command::Send {
@@ -372,7 +372,7 @@ impl ConversationHandle {
         wait.await.ok()
     }
 
-    fn command(&self, command: Command) -> Result<(), RuntimeError> {
+    pub(super) fn command(&self, command: Command) -> Result<(), RuntimeError> {
         self.commands
             .try_send(command)
             .map_err(|error| match error {
@@ -382,7 +382,14 @@ impl ConversationHandle {
     }
 }
 
-fn check(content: &[Content]) -> Result<(), RuntimeError> {
+/// Whether images may be references to what is stored already.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(super) enum Refs {
+    Allowed,
+    Refused,
+}
+
+pub(super) fn check(content: &[Content], refs: Refs) -> Result<(), RuntimeError> {
     let invalid = |message: String| Err(RuntimeError::InvalidInput { message });
     let empty = |piece: &Content| piece.as_text().is_some_and(|text| text.trim().is_empty());
     if content.iter().all(empty) {
@@ -390,7 +397,7 @@ fn check(content: &[Content]) -> Result<(), RuntimeError> {
     }
     for piece in content {
         if let Content::Image { media_type, data } = piece {
-            check_image(media_type, data)?;
+            check_image(media_type, data, refs)?;
         }
     }
     let size: usize = content.iter().map(content_size).sum();
@@ -404,7 +411,7 @@ fn check(content: &[Content]) -> Result<(), RuntimeError> {
 }
 
 /// An image that no provider would take is refused here, where its sender can still be told.
-fn check_image(media_type: &str, data: &ImageData) -> Result<(), RuntimeError> {
+fn check_image(media_type: &str, data: &ImageData, refs: Refs) -> Result<(), RuntimeError> {
     let invalid = |message: String| Err(RuntimeError::InvalidInput { message });
     if !matches!(
         media_type,
@@ -420,6 +427,7 @@ fn check_image(media_type: &str, data: &ImageData) -> Result<(), RuntimeError> {
         ImageData::Base64(_) => {
             invalid("an image is no standard base64 with padding, or is empty".to_owned())
         }
+        ImageData::Blob(_) if refs == Refs::Allowed => Ok(()),
         ImageData::Blob(_) => {
             invalid("an image in an input carries its bytes as base64".to_owned())
         }

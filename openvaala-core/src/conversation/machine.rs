@@ -8,6 +8,7 @@ use openvaala_protocol::id::SessionId;
 use openvaala_protocol::time::Timestamp;
 use openvaala_storage::Fingerprint;
 
+use super::ConversationChange;
 use crate::dao::mutation::Stretch;
 use crate::dao::record::{ConversationState, State};
 use crate::dao::tail::REFRESH_AFTER;
@@ -39,6 +40,11 @@ pub(crate) enum Event {
     Promoted {
         fingerprint: Option<(u64, Fingerprint)>,
     },
+    /// Something shall be different, and can be.
+    Change {
+        wait: WaitId,
+        change: Box<ConversationChange>,
+    },
 }
 
 /// What a conversation wants done.
@@ -65,17 +71,23 @@ pub(crate) enum Effect {
         seq: u64,
         fingerprint: Fingerprint,
     },
+    /// What was to be different is on disk.
+    Changed {
+        wait: WaitId,
+    },
 }
 
 /// One conversation.
 #[derive(Debug)]
 pub(crate) struct ConversationMachine {
-    state: ConversationState,
+    pub(super) state: ConversationState,
     sessions: BTreeMap<SessionId, Session>,
-    journal: Journal<Effect>,
-    /// The number of the metadata entry with its state, and the title there.
+    pub(super) journal: Journal<Effect>,
+    /// The number of the metadata entry with its state, and what is there.
     state_seq: u64,
-    title: Option<String>,
+    written: ConversationState,
+    /// What the commit in flight writes.
+    writing: ConversationState,
     /// The newest known end of the metadata stream.
     metadata: Option<(u64, Fingerprint)>,
     /// Up to where it is known what the metadata stream says.
@@ -99,7 +111,8 @@ impl ConversationMachine {
         staged: bool,
     ) -> Self {
         Self {
-            title: state.title.clone(),
+            written: state.clone(),
+            writing: state.clone(),
             state,
             state_seq,
             sessions: sessions
@@ -121,6 +134,12 @@ impl ConversationMachine {
         &self.state
     }
 
+    /// The conversation as it is on disk.
+    pub(crate) fn conversation(&self) -> Conversation {
+        let sessions: Vec<Session> = self.sessions.values().cloned().collect();
+        self.written.to_wire(&sessions)
+    }
+
     /// How many turns run.
     pub(crate) fn running(&self) -> usize {
         let running = |session: &&Session| session.status == SessionStatus::Running;
@@ -139,13 +158,15 @@ impl ConversationMachine {
             }
             Event::Committed { n, metadata } => {
                 self.committing = false;
-                (self.state_seq, self.title) = (metadata.last, self.state.title.clone());
+                self.state_seq = metadata.last;
+                self.written.clone_from(&self.writing);
                 self.saw(Some(metadata));
                 self.journal.committed(n);
                 self.index();
             }
             Event::CommitFailed { n, message } => self.commit_failed(n, &message),
             Event::Promote { wait } => self.promotions.push(wait),
+            Event::Change { wait, change } => self.change(wait, *change),
             Event::Promoted { fingerprint } => {
                 self.promoting = false;
                 if let Some(fingerprint) = fingerprint {
@@ -178,12 +199,12 @@ impl ConversationMachine {
         }
     }
 
-    /// A title that could not be written is tried again with the next message.
+    /// What could not be written is not so; a title is tried again with the next message.
     fn commit_failed(&mut self, n: u64, message: &str) {
         self.committing = false;
-        self.state.title.clone_from(&self.title);
+        self.state.clone_from(&self.written);
         for effect in self.journal.failed(n) {
-            if let Effect::Forward { wait } = effect {
+            if let Effect::Forward { wait } | Effect::Changed { wait } = effect {
                 self.journal.now(Effect::Refuse {
                     wait,
                     message: message.to_owned(),
@@ -217,7 +238,7 @@ impl ConversationMachine {
             return;
         };
         let sessions: Vec<Session> = self.sessions.values().cloned().collect();
-        let conversation = Box::new(self.state.to_wire(&sessions));
+        let conversation = Box::new(self.written.to_wire(&sessions));
         let waiting = sessions.iter().any(|session| !session.pending.is_empty());
         // Between what two writers wrote something may be missing here yet: such a row is not to be taken for the newest.
         let fingerprint = if self.known < *seq {
@@ -240,9 +261,13 @@ impl ConversationMachine {
             return self.journal.flush_ready();
         }
         let mut effects = self.journal.flush(Effect::Commit);
-        self.committing |= effects
+        if effects
             .iter()
-            .any(|effect| matches!(effect, Effect::Commit(_)));
+            .any(|effect| matches!(effect, Effect::Commit(_)))
+        {
+            self.committing = true;
+            self.writing.clone_from(&self.state);
+        }
         if !self.committing && !self.promotions.is_empty() {
             let wait = self.promotions.remove(0);
             self.promoting = true;
@@ -296,6 +321,7 @@ mod tests {
             held: false,
             last_pos: 0,
             newest_input: None,
+            withdrawn: Vec::new(),
             usage: Default::default(),
             created_at: now(),
             updated_at: now(),
@@ -312,6 +338,8 @@ mod tests {
             created_at: now(),
             updated_at: now(),
             damaged: None,
+            archived: false,
+            forked_from: None,
         };
         let metadata = Some((known, Fingerprint::new(format!("at {known}"))));
         ConversationMachine::new(state, 1, vec![session()], metadata, false)

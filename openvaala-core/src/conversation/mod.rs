@@ -1,16 +1,20 @@
 //! A conversation: its work locations, its sessions, and everybody who watches it.
 
+mod change;
 mod cursor;
 mod feed;
 mod handle;
 mod machine;
 mod run;
+mod steer;
 mod workspaces;
 
+pub use self::change::ConversationChange;
 pub use self::feed::{FeedEvent, Subscription};
 pub use self::handle::{
     BlobPiece, BlobQuery, ConversationHandle, Details, Input, ItemsPage, ItemsQuery, Sent,
 };
+pub use self::steer::{Pending, PendingUpdate};
 
 pub(crate) use self::feed::FeedSender;
 pub(crate) use self::run::{ConversationDeps, ConversationStart, Upward, start};

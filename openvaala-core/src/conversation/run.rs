@@ -1,15 +1,20 @@
 //! The shell around the conversation machine: owns sessions, workspaces and the feed.
 
-use std::collections::HashMap;
+mod change;
+
+use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
 
 use futures::future::join_all;
 use openvaala_executor::Workspace;
+use openvaala_protocol::conversation::{Conversation, WorkLocation};
 use openvaala_protocol::id::{ConversationId, SessionId, TurnId};
 use openvaala_storage::{Error, Fingerprint, LogStorage};
 use tokio::sync::{mpsc, oneshot, watch};
 use tokio::task::JoinSet;
 
+use self::change::{Asked, Possible};
+use super::ConversationChange;
 use super::cursor::Position;
 use super::feed::{FeedSender, feed};
 use super::handle::{ConversationHandle, Input, Sent};
@@ -25,7 +30,9 @@ use crate::dao::trash;
 use crate::environment::{Clock, IdSource};
 use crate::error::RuntimeError;
 use crate::runtime::Definitions;
-use crate::session::{SessionHandle, SessionReport, SessionStart, Surroundings, session};
+use crate::session::{
+    Answer, Request, SessionHandle, SessionReport, SessionStart, Surroundings, session,
+};
 
 /// Requests that may wait for one conversation.
 const INBOX: usize = 256;
@@ -99,6 +106,15 @@ pub(crate) enum Command {
     Delete {
         done: oneshot::Sender<Result<(), Error>>,
     },
+    Request {
+        session: SessionId,
+        request: Request,
+        reply: Reply<Answer>,
+    },
+    Change {
+        change: ConversationChange,
+        reply: Reply<Conversation>,
+    },
 }
 
 /// Makes a conversation's handle and the loop behind it.
@@ -154,6 +170,9 @@ pub(crate) fn start(
         running: tell_running,
         stopping: Vec::new(),
         deleting: None,
+        left_workspaces: Vec::new(),
+        changes: VecDeque::new(),
+        changing: false,
         deps,
     };
     (handle, run.run(start.sessions, feeding))
@@ -177,6 +196,11 @@ struct ConversationLoop {
     running: watch::Sender<usize>,
     stopping: Vec<oneshot::Sender<()>>,
     deleting: Option<oneshot::Sender<Result<(), Error>>>,
+    /// Workspaces that no further turn gets; commands may still run there.
+    left_workspaces: Vec<Arc<dyn Workspace>>,
+    /// Changes that wait until the one before is made.
+    changes: VecDeque<Asked>,
+    changing: bool,
 }
 
 enum Wait {
@@ -186,6 +210,10 @@ enum Wait {
         reply: Reply<Sent>,
     },
     Promote(Promote),
+    Change {
+        workspaces: Option<Vec<Arc<dyn Workspace>>>,
+        reply: Reply<Conversation>,
+    },
 }
 
 enum Done {
@@ -197,13 +225,20 @@ enum Done {
         wait: WaitId,
         result: Result<Option<(u64, Fingerprint)>, Error>,
     },
-    Opened(Option<Vec<Arc<dyn Workspace>>>),
+    Opened {
+        locations: Vec<WorkLocation>,
+        workspaces: Option<Vec<Arc<dyn Workspace>>>,
+    },
     Settled,
     Idle {
         idle: bool,
         reply: oneshot::Sender<bool>,
     },
     Stopped,
+    Possible {
+        possible: Result<Box<Possible>, RuntimeError>,
+        reply: Reply<Conversation>,
+    },
 }
 
 impl ConversationLoop {
@@ -241,7 +276,8 @@ impl ConversationLoop {
             }
             let _ = done.send(marked);
         }
-        for workspace in self.workspaces.take().unwrap_or_default() {
+        let open = self.workspaces.take().unwrap_or_default();
+        for workspace in open.iter().chain(&self.left_workspaces) {
             workspace.close().await;
         }
         self.tasks.shutdown().await;
@@ -312,6 +348,18 @@ impl ConversationLoop {
             Command::Delete { done } => {
                 self.deleting = Some(done);
                 self.stop_sessions();
+            }
+            Command::Request {
+                session,
+                request,
+                reply,
+            } => match self.sessions.get(&session) {
+                Some(handle) => handle.request(request, reply),
+                None => drop(reply.send(Err(self.no_session(session)))),
+            },
+            Command::Change { change, reply } => {
+                self.changes.push_back(Asked { change, reply });
+                self.next_change();
             }
         }
     }
@@ -385,7 +433,10 @@ impl ConversationLoop {
             let opened = workspaces::open(&locations, &definitions.executors).await;
             let keep = opened.as_ref().ok().cloned();
             let _ = reply.send(opened);
-            Done::Opened(keep)
+            Done::Opened {
+                locations,
+                workspaces: keep,
+            }
         });
     }
 
@@ -417,10 +468,12 @@ impl ConversationLoop {
                     let _ = promote.send(answer);
                 }
             }
-            Done::Opened(workspaces) => {
-                if self.workspaces.is_none() {
-                    self.workspaces = workspaces;
-                }
+            Done::Opened {
+                locations,
+                workspaces,
+            } => self.keep_workspaces(&locations, workspaces),
+            Done::Possible { possible, reply } => {
+                self.possible(possible.map(|possible| *possible), reply);
             }
             Done::Idle { idle, reply } => {
                 let _ = reply.send(idle);
@@ -466,9 +519,16 @@ impl ConversationLoop {
                     None => drop(reply.send(Err(self.no_session(session)))),
                 }
             }
-            Effect::Refuse { wait, message } => {
-                if let Some(Wait::Send { reply, .. }) = self.waits.remove(&wait) {
+            Effect::Refuse { wait, message } => match self.waits.remove(&wait) {
+                Some(Wait::Send { reply, .. }) => {
                     let _ = reply.send(Err(RuntimeError::NotWritten { message }));
+                }
+                Some(Wait::Change { reply, .. }) => self.not_made(reply, message),
+                _ => {}
+            },
+            Effect::Changed { wait } => {
+                if let Some(Wait::Change { workspaces, reply }) = self.waits.remove(&wait) {
+                    self.made(workspaces, reply);
                 }
             }
             Effect::Promote { wait } => {

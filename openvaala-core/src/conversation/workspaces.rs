@@ -22,6 +22,15 @@ pub(crate) async fn open(
     Ok(workspaces)
 }
 
+/// Where workspaces are, as they name it themselves.
+pub(crate) fn locations(workspaces: &[Arc<dyn Workspace>]) -> Vec<WorkLocation> {
+    let location = |workspace: &Arc<dyn Workspace>| WorkLocation {
+        executor: workspace.executor().clone(),
+        root: workspace.root().to_owned(),
+    };
+    workspaces.iter().map(location).collect()
+}
+
 /// Finds an executor by its id.
 pub(crate) fn executor<'a>(
     id: &ExecutorId,

@@ -43,12 +43,14 @@ pub(crate) const CONVERSATION: &str = "conversation";
 pub(crate) const ACTIVE: &str = "active";
 /// The field with the status of the conversation, by its name in JSON.
 pub(crate) const STATUS: &str = "status";
+/// The field that tells rows of archived conversations (`yes`) from others (`no`).
+pub(crate) const ARCHIVED: &str = "archived";
 /// The field with the directories that the conversation works in.
 pub(crate) const ROOTS: &str = "roots";
 /// The field with the title, which may be searched.
 pub(crate) const TITLE: &str = "title";
 /// What rows are made like: rows of another number are made anew. Raise it when a row gets something new in it.
-const ROW_FORMAT: u32 = 3;
+const ROW_FORMAT: u32 = 4;
 
 /// How long a listing waits for what is on its way, and then for the check.
 const PATIENCE: Duration = Duration::from_secs(1);
@@ -59,7 +61,7 @@ const READS: u32 = 3;
 
 /// What the records of a runtime must have declared.
 pub(crate) fn namespaces() -> Vec<Namespace> {
-    vec![Namespace::new(CONVERSATION, [ACTIVE, STATUS, ROOTS]).search([TITLE])]
+    vec![Namespace::new(CONVERSATION, [ACTIVE, STATUS, ROOTS, ARCHIVED]).search([TITLE])]
 }
 
 /// The name of a status as rows have it.
@@ -70,6 +72,11 @@ pub(crate) const fn status_name(status: ConversationStatus) -> &'static str {
     }
 }
 
+/// How rows say whether something is so.
+pub(crate) const fn yes_or_no(so: bool) -> &'static str {
+    if so { "yes" } else { "no" }
+}
+
 /// One conversation in the index.
 #[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
 pub(crate) struct Row {
@@ -78,6 +85,8 @@ pub(crate) struct Row {
     status: ConversationStatus,
     roots: Vec<String>,
     title: Option<String>,
+    #[serde(default)]
+    archived: String,
     #[serde(default)]
     format: u32,
     /// What the metadata stream looked like when the row was made.
@@ -102,10 +111,11 @@ impl Row {
         let active = waiting || conversation.status == ConversationStatus::Running;
         let roots = conversation.executors.iter().map(|it| it.root.clone());
         Self {
-            active: if active { "yes" } else { "no" }.to_owned(),
+            active: yes_or_no(active).to_owned(),
             status: conversation.status,
             roots: roots.collect(),
             title: conversation.title.clone(),
+            archived: yes_or_no(conversation.archived).to_owned(),
             format: ROW_FORMAT,
             fingerprint: fingerprint.as_str().to_owned(),
             conversation,

@@ -4,7 +4,7 @@ use openvaala_protocol::conversation::{Conversation, ConversationStatus};
 use openvaala_protocol::time::Timestamp;
 use openvaala_storage::{Error, ListOptions, Order, RecordPage, RecordStorage, SortBy};
 
-use super::index::{CONVERSATION, ROOTS, Row, STATUS, TITLE, status_name};
+use super::index::{ARCHIVED, CONVERSATION, ROOTS, Row, STATUS, TITLE, status_name, yes_or_no};
 use crate::error::RuntimeError;
 
 /// The most conversations that one page may have.
@@ -31,7 +31,7 @@ impl Default for ListConversations {
     }
 }
 
-/// Which conversations are listed: those that pass all that is given; by default all.
+/// Which conversations are listed: those that pass all that is given; by default all that are not archived.
 #[derive(Clone, Debug, Default, Eq, PartialEq)]
 pub struct ConversationFilter {
     /// Those with this status.
@@ -42,6 +42,8 @@ pub struct ConversationFilter {
     pub search: Option<String>,
     /// Those in which something was said or done at this time or later.
     pub updated_since: Option<Timestamp>,
+    /// Those that are archived; `false` means those that are not.
+    pub archived: bool,
 }
 
 impl ConversationFilter {
@@ -50,6 +52,7 @@ impl ConversationFilter {
         let mut options = ListOptions::default()
             .sort(SortBy::UpdatedAt)
             .order(Order::Descending)
+            .filter(ARCHIVED, yes_or_no(self.archived))
             .updated_from(self.updated_since.map(|since| since.as_millis()));
         if let Some(status) = self.status {
             options = options.filter(STATUS, status_name(status));

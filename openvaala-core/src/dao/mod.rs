@@ -6,6 +6,7 @@
 pub(crate) mod blob;
 pub(crate) mod check;
 pub(crate) mod files;
+pub(crate) mod fork;
 pub(crate) mod index;
 pub(crate) mod list;
 pub(crate) mod mutation;

@@ -235,7 +235,7 @@ pub(super) fn wire_entry(session_id: SessionId, entry: LogEntry) -> Entry {
 }
 
 /// Calls `visit` for every entry of a stream in order; says whether there is such a stream.
-async fn each(
+pub(super) async fn each(
     log: &Arc<dyn LogStorage>,
     key: &StreamKey,
     mut visit: impl FnMut(LogEntry),

@@ -6,8 +6,8 @@
 
 use openvaala_protocol::content::Content;
 use openvaala_protocol::conversation::{
-    Conversation, ConversationStatus, ModelRef, PendingInput, Session, SessionStatus, Turn,
-    TurnFailure, TurnStatus, WorkLocation,
+    Conversation, ConversationStatus, ForkOrigin, ModelRef, PendingInput, Session, SessionStatus,
+    Turn, TurnFailure, TurnStatus, WorkLocation,
 };
 use openvaala_protocol::event::Entry;
 use openvaala_protocol::id::{ConversationId, ItemId, SessionId, TurnId};
@@ -44,6 +44,11 @@ pub(crate) struct ConversationState {
     /// What of it could not be read; not on disk.
     #[serde(skip)]
     pub(crate) damaged: Option<String>,
+    /// Whether lists leave it out.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub(crate) archived: bool,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) forked_from: Option<ForkOrigin>,
 }
 
 /// A session as it lies on disk, its waiting inputs with it.
@@ -65,6 +70,9 @@ pub(crate) struct SessionState {
     /// The latest time in an id of all inputs that it ever took; an id of a later time is a new input.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) newest_input: Option<Timestamp>,
+    /// Inputs that were withdrawn since the state before this one: they are never taken again.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub(crate) withdrawn: Vec<ItemId>,
     pub(crate) usage: Usage,
     pub(crate) created_at: Timestamp,
     pub(crate) updated_at: Timestamp,
@@ -294,6 +302,8 @@ impl ConversationState {
             created_at: self.created_at,
             updated_at: latest.map_or(self.updated_at, |latest| latest.max(self.updated_at)),
             damaged: self.damaged.clone(),
+            archived: self.archived,
+            forked_from: self.forked_from,
         }
     }
 }

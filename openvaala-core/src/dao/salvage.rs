@@ -32,6 +32,8 @@ pub(crate) fn conversation(states: &mut States, id: ConversationId, listing: &Li
         created_at,
         updated_at: last.max(created_at),
         damaged: None,
+        archived: false,
+        forked_from: None,
     });
     states
         .damaged
@@ -60,6 +62,7 @@ pub(crate) fn root_session(states: &mut States, conversation: &ConversationState
         last_pos: 0,
         // Ids of inputs that are not later may have been taken.
         newest_input: Some(conversation.updated_at),
+        withdrawn: Vec::new(),
         usage: Default::default(),
         created_at: conversation.created_at,
         updated_at: conversation.updated_at,

@@ -20,7 +20,7 @@ use openvaala_storage::{Entry as LogEntry, Error, LogStorage, Order, ReadOptions
 
 pub(crate) use self::items::{Context, RecentItems};
 use self::states::Backwards;
-pub(crate) use self::states::LatestStates;
+pub(crate) use self::states::{Accepted, LatestStates};
 use super::query::wire_entry;
 use super::{conversation_path, items_key, metadata_key};
 
@@ -107,19 +107,19 @@ pub(crate) async fn which_are_items(
     Ok(found)
 }
 
-/// Reads all of the metadata for the inputs that the turns of a session have taken.
-pub(crate) async fn taken_inputs(
+/// Reads all of the metadata for the inputs that a session has accepted.
+pub(crate) async fn accepted_inputs(
     log: &Arc<dyn LogStorage>,
     id: ConversationId,
     session: SessionId,
-) -> Result<HashSet<ItemId>, Error> {
-    let mut taken = HashSet::new();
+) -> Result<Accepted, Error> {
+    let mut accepted = Accepted::default();
     each_backwards(log, &metadata_key(id)?, STATES, |entry| {
-        taken.extend(states::inputs_of(&entry, session));
+        accepted.take(&entry, session);
         true
     })
     .await?;
-    Ok(taken)
+    Ok(accepted)
 }
 
 /// The latest states of those entries, oldest first, and how many of them were read.

@@ -19,7 +19,7 @@ use crate::conversation::ConversationDeps;
 use crate::dao::files::Files;
 use crate::dao::index::{Keeper, Left, Origin};
 use crate::dao::staging::Staging;
-use crate::dao::trash;
+use crate::dao::{fork, trash};
 use crate::environment::{Clock, IdSource, RandomIds, SystemClock};
 use crate::error::RuntimeError;
 use crate::model::ModelProvider;
@@ -199,6 +199,9 @@ impl RuntimeBuilder {
         let (log, staging) = stage(logs)?;
         for id in trash::finish_restorations(&log).await? {
             tracing::info!(conversation = %id, "its restoration from the trash was finished");
+        }
+        if fork::remove_left(&log).await? {
+            tracing::info!("a fork that was not finished was removed");
         }
         let (tell_left, left) = mpsc::unbounded_channel();
         let tell_left = (!self.index_only).then_some(tell_left);

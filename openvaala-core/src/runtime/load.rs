@@ -48,6 +48,8 @@ pub(super) async fn create(
         created_at: now,
         updated_at: now,
         damaged: None,
+        archived: false,
+        forked_from: None,
     };
     let inputs = Inputs::whole(HashSet::new());
     let root = SessionState {
@@ -61,6 +63,7 @@ pub(super) async fn create(
         held: false,
         last_pos: 0,
         newest_input: inputs.newest(),
+        withdrawn: Vec::new(),
         usage: Default::default(),
         created_at: now,
         updated_at: now,

@@ -3,6 +3,7 @@
 mod builder;
 mod check;
 mod definitions;
+mod fork;
 mod load;
 mod run;
 mod trash;
@@ -23,6 +24,7 @@ pub use self::check::CheckOptions;
 #[cfg(feature = "file")]
 pub use self::check::check_data_dir;
 pub use self::definitions::{AgentDefinition, Definitions};
+pub use self::fork::ForkConversation;
 use self::run::Command;
 use self::trash::TrashCommand;
 pub use self::trash::{DeletedConversation, EmptyTrash};

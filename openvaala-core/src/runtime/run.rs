@@ -9,10 +9,12 @@ use tokio::sync::{mpsc, oneshot};
 use tokio::task::JoinSet;
 use tokio::time::{Instant, MissedTickBehavior, interval_at, sleep_until, timeout};
 
+use super::fork::fork;
 use super::trash::{TrashCommand, TrashQueue, perform};
 use super::unload::{Unused, until_next_look};
 use super::{NewConversation, RuntimeStatus, load};
 use crate::conversation::{ConversationDeps, ConversationHandle, ConversationStart, start};
+use crate::dao::fork::Source;
 use crate::dao::index::Row;
 use crate::error::RuntimeError;
 
@@ -40,6 +42,10 @@ pub(super) enum Command {
     Trash(TrashCommand),
     Stop {
         reply: oneshot::Sender<()>,
+    },
+    Fork {
+        source: Source,
+        reply: Reply<ConversationHandle>,
     },
 }
 
@@ -80,6 +86,10 @@ enum Done {
     Told,
     /// What was asked of the trash is done.
     Trashed,
+    Forked {
+        forked: Result<ConversationId, RuntimeError>,
+        reply: Reply<ConversationHandle>,
+    },
 }
 
 impl RuntimeLoop {
@@ -138,7 +148,9 @@ impl RuntimeLoop {
 
     fn command(&mut self, command: Command) {
         match command {
-            Command::Create { reply, .. } | Command::Open { reply, .. }
+            Command::Create { reply, .. }
+            | Command::Open { reply, .. }
+            | Command::Fork { reply, .. }
                 if !self.stopping.is_empty() =>
             {
                 let _ = reply.send(Err(RuntimeError::Stopped));
@@ -151,6 +163,13 @@ impl RuntimeLoop {
                 });
             }
             Command::Open { id, reply } => self.open(id, reply),
+            Command::Fork { source, reply } => {
+                let deps = self.deps.clone();
+                self.work.spawn(async move {
+                    let forked = fork(&deps, source).await;
+                    Done::Forked { forked, reply }
+                });
+            }
             Command::Status { reply } => {
                 let running_turns = self
                     .open
@@ -335,6 +354,16 @@ impl RuntimeLoop {
                 if !ends || !self.open.contains_key(&id) {
                     self.open_for_those_who_wait(id);
                 }
+            }
+            Done::Forked {
+                forked: Ok(id),
+                reply,
+            } => self.open(id, reply),
+            Done::Forked {
+                forked: Err(error),
+                reply,
+            } => {
+                let _ = reply.send(Err(error));
             }
             Done::Stopped | Done::Told => {}
         }

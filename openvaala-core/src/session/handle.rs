@@ -4,6 +4,7 @@ use openvaala_executor::commands::Commands;
 use openvaala_protocol::id::TurnId;
 use tokio::sync::{mpsc, oneshot};
 
+use super::request::{Answer, Request};
 use crate::conversation::{Input, Sent};
 use crate::error::RuntimeError;
 
@@ -35,6 +36,10 @@ pub(super) enum Command {
     Stop {
         done: oneshot::Sender<()>,
     },
+    Request {
+        request: Request,
+        reply: Reply<Answer>,
+    },
 }
 
 impl SessionHandle {
@@ -45,6 +50,11 @@ impl SessionHandle {
 
     pub(crate) fn interrupt(&self, reply: Reply<Option<TurnId>>) {
         self.command(Command::Interrupt { reply });
+    }
+
+    /// Asks something without waiting; a full inbox is an error.
+    pub(crate) fn request(&self, request: Request, reply: Reply<Answer>) {
+        self.command(Command::Request { request, reply });
     }
 
     /// How many commands run.
@@ -85,6 +95,7 @@ impl SessionHandle {
         match command {
             Command::Send { reply, .. } => drop(reply.send(Err(error))),
             Command::Interrupt { reply } => drop(reply.send(Err(error))),
+            Command::Request { reply, .. } => drop(reply.send(Err(error))),
             Command::IsIdle { reply } => drop(reply.send(false)),
             Command::Settle { done } | Command::Stop { done } => drop(done.send(())),
         }

@@ -12,6 +12,8 @@ use openvaala_protocol::time::Timestamp;
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct Inputs {
     known: HashSet<ItemId>,
+    /// Those that were accepted and then withdrawn: no turn takes them, and they are not accepted again.
+    withdrawn: HashSet<ItemId>,
     /// Whether there are no others.
     is_whole: bool,
     /// The latest time in an id of all that were taken; `None` while that is not known.
@@ -22,6 +24,7 @@ pub(crate) struct Inputs {
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) enum Known {
     Taken,
+    Withdrawn,
     New,
     /// Only the log can tell.
     Unknown,
@@ -42,6 +45,7 @@ impl Inputs {
         let newest = newest.map(|newest| latest.map_or(newest, |latest| newest.max(latest)));
         Self {
             known,
+            withdrawn: HashSet::new(),
             is_whole: false,
             newest,
         }
@@ -59,6 +63,9 @@ impl Inputs {
     pub(crate) fn look_up(&self, id: ItemId) -> Known {
         if self.known.contains(&id) {
             return Known::Taken;
+        }
+        if self.withdrawn.contains(&id) {
+            return Known::Withdrawn;
         }
         let is_younger = || Some(time_of(&id)? > self.newest?);
         if self.is_whole || is_younger() == Some(true) {
@@ -80,6 +87,14 @@ impl Inputs {
     pub(crate) fn take(&mut self, id: ItemId) {
         self.known.insert(id);
         self.accept(id);
+    }
+
+    /// Takes note that an input was withdrawn, unless a turn has taken it.
+    pub(crate) fn withdraw(&mut self, id: ItemId) {
+        if !self.known.contains(&id) {
+            self.withdrawn.insert(id);
+            self.accept(id);
+        }
     }
 
     /// Takes in all that the log has; `waiting` are those that are still in the queue.

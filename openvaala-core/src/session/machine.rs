@@ -1,6 +1,6 @@
 //! The session as a pure machine: which turn runs, which input is next, what is written before what happens.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -12,10 +12,13 @@ use openvaala_protocol::item::{Instructions, InterruptionCause, Item};
 use openvaala_protocol::rpc::params::session::SendMode;
 
 use super::inputs::{Inputs, Known};
+use super::pending::PendingChange;
 use super::queue::Queue;
+use super::request::{Answer, Request};
 use crate::agent::{Agent, AgentEvent, Alarm, Limits, RunningCall, Scribe, Tick};
 use crate::conversation::Input;
 use crate::dao::record::{SessionState, State, TurnState};
+use crate::dao::tail::Accepted;
 use crate::journal::Commit;
 use crate::model::{Messages, OutputSchema};
 
@@ -30,6 +33,13 @@ pub(crate) enum Refusal {
     NotWritten(String),
     /// The log did not tell whether the input was taken before.
     NotRead(String),
+    /// No such input waits, and none was taken.
+    InputNotFound(ItemId),
+    /// A turn has taken the input.
+    InputTaken(ItemId),
+    /// An order does not name exactly what waits: how they differ.
+    QueueChanged(String),
+    InvalidInput(String),
 }
 
 /// What a session is asked or told.
@@ -70,9 +80,9 @@ pub(crate) enum Event {
         turn: TurnId,
         alarm: Alarm,
     },
-    /// All inputs that the turns in the log have taken.
+    /// All inputs that the log has.
     InputsFound {
-        taken: HashSet<ItemId>,
+        accepted: Accepted,
     },
     InputsNotFound {
         message: String,
@@ -81,6 +91,10 @@ pub(crate) enum Event {
     Recover {
         turns: Vec<TurnState>,
         failure: Option<String>,
+    },
+    Request {
+        reply: ReplyId,
+        request: Request,
     },
 }
 
@@ -108,7 +122,7 @@ pub(crate) enum Effect {
         turn: TurnId,
         load: bool,
     },
-    /// Read which inputs the turns in the log have taken.
+    /// Read which inputs the log has.
     FindInputs,
     AskModel {
         turn: TurnId,
@@ -126,6 +140,11 @@ pub(crate) enum Effect {
     /// The log did not take a commit: read what it has and begin anew from there.
     Reload {
         message: String,
+    },
+    /// What was asked is on disk.
+    Answer {
+        reply: ReplyId,
+        answer: Answer,
     },
 }
 
@@ -150,12 +169,14 @@ pub(crate) struct SessionMachine {
     pub(super) inputs: Inputs,
     pub(super) limits: Limits,
     pub(super) turn: Option<ActiveTurn>,
-    /// Inputs that wait until the log has told whether they were taken before.
-    looked_up: Vec<(ReplyId, Input)>,
+    /// What waits until the log has told which inputs were taken before.
+    looked_up: Vec<LookedUp>,
+    /// Inputs that were withdrawn since the last commit.
+    pub(super) withdrawn: Vec<ItemId>,
     pub(super) interrupts: Vec<ReplyId>,
     stopped: bool,
     /// Set when a commit has failed: nothing is decided until the state has been read anew.
-    broken: bool,
+    pub(super) broken: bool,
 }
 
 /// The turn that runs.
@@ -163,6 +184,21 @@ pub(crate) struct SessionMachine {
 pub(super) struct ActiveTurn {
     pub(super) state: TurnState,
     pub(super) agent: Agent,
+    /// The name of the agent that works in it: the session may have another one for the next.
+    pub(super) agent_name: Option<String>,
+}
+
+/// What only the log can decide.
+#[derive(Debug)]
+pub(super) enum LookedUp {
+    Send {
+        reply: ReplyId,
+        input: Input,
+    },
+    Change {
+        reply: ReplyId,
+        change: PendingChange,
+    },
 }
 
 impl SessionMachine {
@@ -174,6 +210,7 @@ impl SessionMachine {
             inputs,
             limits,
         } = setup;
+        state.withdrawn.clear();
         let queue = Queue::new(std::mem::take(&mut state.queue), state.held);
         Self {
             scribe: Scribe::new(state.id, items, state.last_pos, has_context),
@@ -183,19 +220,24 @@ impl SessionMachine {
             limits,
             turn: None,
             looked_up: Vec::new(),
+            withdrawn: Vec::new(),
             interrupts: Vec::new(),
             stopped: false,
             broken: false,
         }
     }
 
+    /// The model that the running turn asks, or the next one.
     pub(crate) fn model(&self) -> &ModelRef {
-        &self.state.model
+        let turn = self.turn.as_ref();
+        turn.map_or(&self.state.model, |turn| &turn.state.model)
     }
 
-    /// The agent that works here; `None` is the default one.
+    /// The agent that works in the running turn, or in the next one; `None` is the default one.
     pub(crate) fn agent_name(&self) -> Option<&str> {
-        self.state.agent.as_deref()
+        let turn = self.turn.as_ref();
+        turn.map_or(&self.state.agent, |turn| &turn.agent_name)
+            .as_deref()
     }
 
     /// What the last answer of the running turn shall follow.
@@ -214,7 +256,9 @@ impl SessionMachine {
         account: Option<&str>,
         blobs: &HashMap<BlobId, String>,
     ) -> Messages {
-        self.scribe.messages(&self.state.model, account, blobs)
+        let turn = self.turn.as_ref();
+        let model = turn.map_or(&self.state.model, |turn| &turn.state.model);
+        self.scribe.messages(model, account, blobs)
     }
 
     pub(crate) fn is_queue_empty(&self) -> bool {
@@ -238,6 +282,12 @@ impl SessionMachine {
             self.go_on(&mut tick);
         }
         let mut effects = self.scribe.journal.flush(Effect::Commit);
+        if effects
+            .iter()
+            .any(|effect| matches!(effect, Effect::Commit(_)))
+        {
+            self.withdrawn.clear();
+        }
         effects.retain(|effect| self.is_current(effect));
         effects
     }
@@ -296,9 +346,10 @@ impl SessionMachine {
                     self.agent(tick, AgentEvent::Alarm(alarm));
                 }
             }
-            Event::InputsFound { taken } => self.inputs_found(tick, taken),
+            Event::InputsFound { accepted } => self.inputs_found(tick, accepted),
             Event::InputsNotFound { message } => self.inputs_not_found(&message),
             Event::Recover { turns, failure } => self.recover(tick, turns, failure),
+            Event::Request { reply, request } => self.request(tick, reply, request),
         }
     }
 
@@ -315,20 +366,14 @@ impl SessionMachine {
             self.inputs.look_up(item_id)
         };
         match known {
-            Known::Taken => {
+            Known::Taken | Known::Withdrawn => {
                 self.scribe.journal.then(Effect::Sent {
                     reply,
                     duplicate: true,
                 });
                 return;
             }
-            Known::Unknown => {
-                if self.looked_up.is_empty() {
-                    self.scribe.journal.now(Effect::FindInputs);
-                }
-                self.looked_up.push((reply, input));
-                return;
-            }
+            Known::Unknown => return self.look_up(LookedUp::Send { reply, input }),
             Known::New => {}
         }
         let refusal = match mode {
@@ -351,19 +396,34 @@ impl SessionMachine {
         });
     }
 
-    /// Goes on with the inputs that have waited for this, in their order.
-    fn inputs_found(&mut self, tick: &Tick<'_>, taken: HashSet<ItemId>) {
+    /// Asks the log which inputs were taken before this is decided.
+    pub(super) fn look_up(&mut self, what: LookedUp) {
+        if self.looked_up.is_empty() {
+            self.scribe.journal.now(Effect::FindInputs);
+        }
+        self.looked_up.push(what);
+    }
+
+    /// Goes on with what has waited for this, in its order.
+    fn inputs_found(&mut self, tick: &Tick<'_>, accepted: Accepted) {
         let waiting = self.queue.inputs().iter().map(|input| input.item_id);
-        self.inputs.complete(taken, waiting);
-        for (reply, input) in std::mem::take(&mut self.looked_up) {
-            self.send(tick, reply, input);
+        self.inputs.complete(accepted.taken, waiting);
+        for id in accepted.queued {
+            if !self.queue.contains(id) {
+                self.inputs.withdraw(id);
+            }
+        }
+        for what in std::mem::take(&mut self.looked_up) {
+            match what {
+                LookedUp::Send { reply, input } => self.send(tick, reply, input),
+                LookedUp::Change { reply, change } => self.change_pending(tick, reply, change),
+            }
         }
     }
 
     fn inputs_not_found(&mut self, message: &str) {
-        for (reply, _) in std::mem::take(&mut self.looked_up) {
-            let refusal = Refusal::NotRead(message.to_owned());
-            self.scribe.journal.now(Effect::Refuse { reply, refusal });
+        for what in std::mem::take(&mut self.looked_up) {
+            self.refuse(what.reply(), Refusal::NotRead(message.to_owned()));
         }
     }
 
@@ -413,9 +473,16 @@ impl SessionMachine {
         self.state.last_pos = self.scribe.last_pos();
         self.state.newest_input = self.inputs.newest();
         self.state.held = self.queue.held && !self.queue.inputs().is_empty();
+        let state = self.current();
+        self.scribe.journal.state(State::Session(state));
+    }
+
+    /// The session's state with what waits.
+    pub(super) fn current(&self) -> SessionState {
         let mut state = self.state.clone();
         state.queue = self.queue.inputs().to_vec();
-        self.scribe.journal.state(State::Session(state));
+        state.withdrawn.clone_from(&self.withdrawn);
+        state
     }
 
     /// Gives up on everything that rests on the failed commit; the shell reads the log and begins anew.
@@ -429,9 +496,12 @@ impl SessionMachine {
         let refusal = Refusal::NotWritten(message.clone());
         let mut replies: Vec<ReplyId> = self.interrupts.drain(..).collect();
         let looked_up = std::mem::take(&mut self.looked_up);
-        replies.extend(looked_up.into_iter().map(|(reply, _)| reply));
+        replies.extend(looked_up.iter().map(LookedUp::reply));
         for effect in self.scribe.journal.failed(n) {
-            if let Effect::Sent { reply, .. } | Effect::Interrupted { reply, .. } = effect {
+            if let Effect::Sent { reply, .. }
+            | Effect::Interrupted { reply, .. }
+            | Effect::Answer { reply, .. } = effect
+            {
                 replies.push(reply);
             }
         }
@@ -442,5 +512,13 @@ impl SessionMachine {
             });
         }
         self.scribe.journal.now(Effect::Reload { message });
+    }
+}
+
+impl LookedUp {
+    const fn reply(&self) -> ReplyId {
+        match self {
+            Self::Send { reply, .. } | Self::Change { reply, .. } => *reply,
+        }
     }
 }

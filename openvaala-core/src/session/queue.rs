@@ -61,6 +61,20 @@ impl Queue {
         }
     }
 
+    /// The input of that id.
+    pub(super) fn get_mut(&mut self, id: ItemId) -> Option<&mut QueuedInput> {
+        self.inputs.iter_mut().find(|input| input.item_id == id)
+    }
+
+    /// Takes out what is chosen.
+    pub(super) fn extract(&mut self, chosen: impl Fn(&QueuedInput) -> bool) -> Vec<QueuedInput> {
+        self.inputs.extract_if(.., |input| chosen(input)).collect()
+    }
+
+    pub(super) fn sort_by_key<K: Ord>(&mut self, key: impl FnMut(&QueuedInput) -> K) {
+        self.inputs.sort_by_key(key);
+    }
+
     /// Drops what is known to have been taken; says whether there was any.
     pub(crate) fn drop_taken(&mut self, taken: impl Fn(ItemId) -> bool) -> bool {
         let before = self.inputs.len();

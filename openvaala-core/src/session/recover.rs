@@ -109,7 +109,10 @@ impl SessionMachine {
     /// what that has added.
     fn turns_without_state(&self, known: &[TurnState]) -> Vec<TurnState> {
         let is_open = |turn: &&TurnState| turn.ended_at.is_none();
-        let is_cut = self.history().last().is_some_and(is_cut_off);
+        // What was changed between turns belongs to none of them, and may come after the last.
+        let of_turn = |item: &&Item| item.head().turn.is_some();
+        let last = self.history().iter().rev().find(of_turn);
+        let is_cut = last.is_some_and(is_cut_off);
         if !is_cut && !known.iter().any(|turn| is_open(&turn)) {
             return Vec::new();
         }

@@ -2,8 +2,9 @@
 
 mod model;
 mod perform;
+mod request;
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -24,12 +25,13 @@ use super::handle::{Command, Reply, SessionHandle};
 use super::machine::{Event, ReplyId, SessionMachine, SessionSetup};
 use super::opening::open_session;
 use super::prepare::Prepared;
+use super::request::{Answer, Request};
 use super::tools::store_image;
 use crate::agent::{AgentEvent, Alarm, Tick, ToolOutcome};
 use crate::conversation::{FeedSender, Input, Sent, Upward};
 use crate::dao::mutation::{Stretch, Writer, Written};
 use crate::dao::record::TurnState;
-use crate::dao::tail;
+use crate::dao::tail::{self, Accepted};
 use crate::environment::IdSource;
 use crate::error::RuntimeError;
 use crate::runtime::Definitions;
@@ -113,6 +115,7 @@ pub(crate) fn session(
         machine: SessionMachine::new(start.setup),
         inbox,
         sends: HashMap::new(),
+        requests: HashMap::new(),
         interrupts: HashMap::new(),
         last_reply: 0,
         work: JoinSet::new(),
@@ -136,6 +139,7 @@ struct SessionLoop {
     machine: SessionMachine,
     inbox: mpsc::Receiver<Command>,
     sends: HashMap<ReplyId, Reply<Sent>>,
+    requests: HashMap<ReplyId, Reply<Answer>>,
     interrupts: HashMap<ReplyId, Reply<Option<TurnId>>>,
     last_reply: ReplyId,
     /// Commits, preparations, alarms, intake of images.
@@ -170,7 +174,7 @@ enum Done {
     },
     InputsFound {
         life: u64,
-        result: Result<HashSet<ItemId>, Error>,
+        result: Result<Accepted, Error>,
     },
     Intake {
         reply: ReplyId,
@@ -181,6 +185,11 @@ enum Done {
         alarm: Alarm,
     },
     Reaped,
+    /// The images of an edited input are stored.
+    Edited {
+        reply: ReplyId,
+        request: Result<Request, Error>,
+    },
 }
 
 /// What a turn works with, and what is to be written down of it.
@@ -246,6 +255,7 @@ impl SessionLoop {
         self.machine.running_turn().is_none()
             && self.machine.is_queue_empty()
             && self.sends.is_empty()
+            && self.requests.is_empty()
             && self.interrupts.is_empty()
             && self.tools.is_empty()
             && !self.writing
@@ -263,6 +273,13 @@ impl SessionLoop {
                 }
                 self.sends.insert(reply_id, reply);
                 self.intake(reply_id, input).await;
+            }
+            Command::Request { reply, .. } if !self.stopping.is_empty() => {
+                let _ = reply.send(Err(RuntimeError::Stopped));
+            }
+            Command::Request { request, reply } => {
+                self.requests.insert(reply_id, reply);
+                self.take_request(reply_id, request).await;
             }
             Command::Interrupt { reply } => {
                 self.interrupts.insert(reply_id, reply);
@@ -408,7 +425,7 @@ impl SessionLoop {
             Done::InputsFound { life, .. } if life != self.life => {}
             Done::InputsFound { result, .. } => {
                 let event = match result {
-                    Ok(taken) => Event::InputsFound { taken },
+                    Ok(accepted) => Event::InputsFound { accepted },
                     Err(error) => Event::InputsNotFound {
                         message: with_causes(&error),
                     },
@@ -417,6 +434,14 @@ impl SessionLoop {
             }
             Done::Alarm { turn, alarm } => self.event(Event::Alarm { turn, alarm }).await,
             Done::Reaped => {}
+            Done::Edited {
+                reply,
+                request: Ok(request),
+            } => self.request(reply, request).await,
+            Done::Edited {
+                reply,
+                request: Err(error),
+            } => self.refuse(reply, error.into()),
         }
     }
 

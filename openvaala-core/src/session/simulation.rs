@@ -3,6 +3,8 @@
 //! A run is driven by a list of numbers, each choosing one of the things that can happen next. The "disk" takes
 //! a commit at the moment that the schedule says so, or half of it before a crash.
 
+mod requests;
+
 use std::collections::{BTreeMap, BTreeSet, HashSet, VecDeque};
 use std::sync::Arc;
 
@@ -23,6 +25,7 @@ use openvaala_storage::{Entry, EntryData};
 use proptest::prelude::*;
 use uuid::{Builder, Uuid};
 
+use self::requests::Changes;
 use super::inputs::Inputs;
 use super::machine::{Effect, Event, ReplyId, SessionMachine, SessionSetup};
 use crate::agent::{
@@ -30,7 +33,7 @@ use crate::agent::{
 };
 use crate::conversation::Input;
 use crate::dao::record::{ConversationState, SessionState, State, TurnState};
-use crate::dao::tail::{LatestStates, RecentItems, latest_of};
+use crate::dao::tail::{Accepted, LatestStates, RecentItems, latest_of};
 use crate::journal::Commit;
 use crate::model::{ModelErrorKind, ModelEvent, PartKind, StopReason};
 
@@ -61,23 +64,29 @@ impl Disk {
         }
     }
 
+    fn entries(&self) -> Vec<Entry> {
+        let entries = (1..).zip(&self.metadata).map(|(seq, state)| Entry {
+            seq,
+            time: 0,
+            data: EntryData::Json(state.to_raw().unwrap()),
+        });
+        entries.collect()
+    }
+
     /// What an opening finds out from the end of the metadata.
     fn latest(&self, session: SessionId) -> LatestStates {
-        let entries: Vec<Entry> = (1..)
-            .zip(&self.metadata)
-            .map(|(seq, state)| Entry {
-                seq,
-                time: 0,
-                data: EntryData::Json(state.to_raw().unwrap()),
-            })
-            .collect();
+        let entries = self.entries();
         let with_items = (!self.items.is_empty()).then_some(session);
         latest_of(&entries, with_items.into_iter().collect()).0
     }
 
-    fn taken(&self) -> HashSet<ItemId> {
-        let turns = self.turns.values();
-        turns.flat_map(|turn| turn.inputs.iter().copied()).collect()
+    /// What a look through all of the metadata finds.
+    fn accepted(&self, session: SessionId) -> Accepted {
+        let mut accepted = Accepted::default();
+        for entry in self.entries() {
+            accepted.take(&entry, session);
+        }
+        accepted
     }
 
     /// Where an input is: as an item, or waiting. It must be in one place only.
@@ -128,6 +137,7 @@ struct Simulation {
     acked: BTreeSet<ItemId>,
     started: BTreeSet<ItemId>,
     needs_reload: Option<String>,
+    changes: Changes,
 }
 
 impl Simulation {
@@ -148,6 +158,7 @@ impl Simulation {
             held: false,
             last_pos: 0,
             newest_input: Inputs::whole(HashSet::new()).newest(),
+            withdrawn: Vec::new(),
             usage: Usage::default(),
             created_at: now,
             updated_at: now,
@@ -182,6 +193,7 @@ impl Simulation {
             acked: BTreeSet::new(),
             started: BTreeSet::new(),
             needs_reload: None,
+            changes: Changes::default(),
         }
     }
 
@@ -196,7 +208,9 @@ impl Simulation {
             now: Timestamp::from_millis(self.now),
             ids: &mut next,
         };
-        for effect in self.machine.on_event(tick, event) {
+        let effects = self.machine.on_event(tick, event);
+        self.note_withdrawals();
+        for effect in effects {
             self.perform(effect);
         }
     }
@@ -217,6 +231,9 @@ impl Simulation {
                     .replies
                     .remove(&reply)
                     .expect("a reply to something asked");
+                if self.changes.has_withdrawn(input) {
+                    return;
+                }
                 assert_eq!(
                     self.disk.places_of(input),
                     1,
@@ -224,8 +241,16 @@ impl Simulation {
                 );
                 self.acked.insert(input);
             }
-            Effect::Refuse { reply, .. } | Effect::Interrupted { reply, .. } => {
+            Effect::Refuse { reply, refusal } => {
                 self.replies.remove(&reply);
+                self.refused(reply, &refusal);
+            }
+            Effect::Interrupted { reply, .. } => {
+                self.replies.remove(&reply);
+            }
+            Effect::Answer { reply, answer } => {
+                self.replies.remove(&reply);
+                self.answered(reply, &answer);
             }
             Effect::Live(_) => {}
             Effect::Prepare { turn, load } => self.preparing = Some((turn, load)),
@@ -238,8 +263,12 @@ impl Simulation {
                 assert_eq!(open_calls(self.machine.history()), Vec::<String>::new());
                 let mut written = self.disk.items.clone();
                 written.sort_by_key(|item| item.head().pos);
+                // What was changed between turns is no part of a request, and may be on its way.
+                written.retain(|item| item.head().turn.is_some());
+                let of_turns = self.machine.history().iter();
+                let of_turns = of_turns.filter(|item| item.head().turn.is_some());
                 assert_eq!(
-                    self.machine.history(),
+                    of_turns.cloned().collect::<Vec<_>>(),
                     written,
                     "a request rests on what is written, and on all of it"
                 );
@@ -294,8 +323,9 @@ impl Simulation {
         let Some(item_id) = self
             .acked
             .iter()
-            .nth(usize::from(detail) % self.acked.len().max(1))
+            .nth(usize::from(detail) % (self.acked.len() + 1))
             .copied()
+            .or_else(|| self.withdrawn_input(detail))
             .filter(|_| self.needs_reload.is_none())
         else {
             return;
@@ -343,6 +373,7 @@ impl Simulation {
         self.tools.clear();
         self.replies.clear();
         self.again.clear();
+        self.changes.forget();
         self.finding = false;
         self.needs_reload = None;
         let state = self
@@ -419,8 +450,8 @@ impl Simulation {
 
     fn found(&mut self) {
         if std::mem::take(&mut self.finding) {
-            let taken = self.disk.taken();
-            self.event(Event::InputsFound { taken });
+            let accepted = self.disk.accepted(self.setup.id);
+            self.event(Event::InputsFound { accepted });
         }
     }
 
@@ -529,7 +560,7 @@ impl Simulation {
     }
 
     fn step(&mut self, choice: u8, detail: u8) {
-        match choice % 16 {
+        match choice % 20 {
             0 | 1 => self.send(SendMode::Queue, detail),
             2 => self.send(SendMode::Steer, detail),
             3 => self.send(SendMode::IdleOnly, detail),
@@ -548,6 +579,10 @@ impl Simulation {
             10 | 11 => self.model(detail),
             12 => self.tool_ends(detail),
             13 => self.found(),
+            16 => self.update(detail),
+            17 => self.withdraw(detail),
+            18 => self.reorder(detail),
+            19 => self.change(detail),
             _ => self.write(),
         }
         let running = self
@@ -557,6 +592,7 @@ impl Simulation {
             .filter(|turn| turn.status == TurnStatus::Running);
         assert!(running.count() <= 1, "one turn of a session at a time");
         self.check_history();
+        self.check_withdrawn();
     }
 
     fn check_history(&self) {
@@ -663,6 +699,8 @@ fn conversation(session: &SessionState) -> ConversationState {
         created_at: session.created_at,
         updated_at: session.updated_at,
         damaged: None,
+        archived: false,
+        forked_from: None,
     }
 }
 

@@ -35,7 +35,12 @@ impl SessionMachine {
         self.state.active_turn = Some(id);
         self.scribe.journal.state(State::Turn(state.clone()));
         let agent = Agent::new(id, self.state.model.clone(), self.limits);
-        self.turn = Some(ActiveTurn { state, agent });
+        let agent_name = self.state.agent.clone();
+        self.turn = Some(ActiveTurn {
+            state,
+            agent,
+            agent_name,
+        });
         self.save(tick);
         let load = !self.scribe.has_context();
         self.scribe.journal.then(Effect::Prepare { turn: id, load });
@@ -79,7 +84,10 @@ impl SessionMachine {
 
     pub(super) fn end_turn(&mut self, tick: &mut Tick<'_>, ending: Option<Ending>) {
         let Some(ending) = ending else { return };
-        let Some(ActiveTurn { mut state, agent }) = self.turn.take() else {
+        let Some(ActiveTurn {
+            mut state, agent, ..
+        }) = self.turn.take()
+        else {
             return;
         };
         let id = state.id;

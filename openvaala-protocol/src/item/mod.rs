@@ -19,8 +19,8 @@ pub use self::message::{
     UserMessage,
 };
 pub use self::notice::{
-    AgentChange, Approval, ApprovalState, ExecutorChange, HookRun, Interruption, InterruptionCause, ModelChange,
-    ModelError, Plan, PlanStep, PlanStepState, RetryNotice,
+    AgentChange, Approval, ApprovalState, ExecutorChange, HookRun, Interruption, InterruptionCause,
+    ModelChange, ModelError, Plan, PlanStep, PlanStepState, RetryNotice,
 };
 pub use self::tool::{ToolCall, ToolResult, ToolResultStatus};
 

@@ -20,7 +20,7 @@ use super::subscriptions::{self, SubscriptionRequest, What};
 use super::{refuse, respond};
 use crate::VERSION;
 use crate::context::Context;
-use crate::methods::{conversation, provider, server, session, trash};
+use crate::methods::{conversation, pending, provider, server, session, trash, update};
 
 /// How many requests of one client are worked on at once.
 const IN_FLIGHT: usize = 64;
@@ -212,6 +212,14 @@ async fn perform(
         Call::SessionBlob(params) => raw(session::blob(context, params).await?),
         Call::ProviderList(_) => raw(provider::list(context)),
         Call::ProviderTest(params) => raw(provider::test(context, params).await?),
+        Call::SessionPendingList(params) => raw(pending::list(context, params).await?),
+        Call::SessionPendingUpdate(params) => raw(pending::update(context, params).await?),
+        Call::SessionPendingWithdraw(params) => raw(pending::withdraw(context, params).await?),
+        Call::SessionPendingReorder(params) => raw(pending::reorder(context, params).await?),
+        Call::SessionResume(params) => raw(pending::resume(context, params).await?),
+        Call::SessionUpdate(params) => raw(update::session(context, params).await?),
+        Call::ConversationUpdate(params) => raw(update::conversation(context, params).await?),
+        Call::ConversationFork(params) => raw(update::fork(context, params).await?),
         // The connection itself takes the other three before it comes here.
         _ => Err(RpcError::new(
             ErrorCode::MethodNotFound,

@@ -1,7 +1,7 @@
 //! `conversation/…`, except for subscriptions, which belong to a connection.
 
-use openvaala_core::{ConversationFilter, ListConversations, NewConversation};
-use openvaala_protocol::conversation::WorkLocation;
+use openvaala_core::{ConversationFilter, ConversationHandle, ListConversations, NewConversation};
+use openvaala_protocol::conversation::{Conversation, Session, WorkLocation};
 use openvaala_protocol::id::ExecutorId;
 use openvaala_protocol::rpc::params::conversation::{
     CreateParams, CreateResult, GetParams, GetResult, ListParams, ListResult,
@@ -39,6 +39,17 @@ pub(crate) async fn create(
         .create(new)
         .await
         .map_err(|error| rpc_error(&error))?;
+    let (conversation, session) = begun(&conversation).await?;
+    Ok(CreateResult {
+        conversation,
+        session,
+    })
+}
+
+/// A new conversation and its root session.
+pub(super) async fn begun(
+    conversation: &ConversationHandle,
+) -> Result<(Conversation, Session), RpcError> {
     let details = conversation
         .details()
         .await
@@ -47,10 +58,7 @@ pub(crate) async fn create(
         details.sessions.into_iter().next().ok_or_else(|| {
             RpcError::new(ErrorCode::Runtime, "the new conversation has no session")
         })?;
-    Ok(CreateResult {
-        conversation: details.conversation,
-        session,
-    })
+    Ok((details.conversation, session))
 }
 
 pub(crate) async fn list(context: &Context, params: ListParams) -> Result<ListResult, RpcError> {
@@ -63,6 +71,7 @@ pub(crate) async fn list(context: &Context, params: ListParams) -> Result<ListRe
             root: params.root,
             search: params.search,
             updated_since: params.updated_since,
+            archived: params.archived,
         },
     };
     let page = context

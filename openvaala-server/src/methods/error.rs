@@ -21,7 +21,11 @@ pub(crate) fn rpc_error(error: &RuntimeError) -> RpcError {
         | RuntimeError::InvalidCursor
         | RuntimeError::UnknownProvider { .. }
         | RuntimeError::UnknownAgent { .. }
-        | RuntimeError::UnknownExecutor { .. } => ErrorCode::InvalidParams,
+        | RuntimeError::UnknownExecutor { .. }
+        | RuntimeError::InvalidCut { .. } => ErrorCode::InvalidParams,
+        RuntimeError::InputNotFound { .. } => ErrorCode::InputNotFound,
+        RuntimeError::InputTaken { .. } => ErrorCode::InputTaken,
+        RuntimeError::QueueChanged { .. } => ErrorCode::QueueChanged,
         _ => ErrorCode::Runtime,
     };
     RpcError::new(code, with_causes(error))

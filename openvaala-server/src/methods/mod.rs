@@ -2,7 +2,9 @@
 
 pub(crate) mod conversation;
 pub(crate) mod error;
+pub(crate) mod pending;
 pub(crate) mod provider;
 pub(crate) mod server;
 pub(crate) mod session;
 pub(crate) mod trash;
+pub(crate) mod update;

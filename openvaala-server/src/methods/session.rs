@@ -91,7 +91,10 @@ pub(crate) async fn blob(context: &Context, params: BlobParams) -> Result<BlobRe
     })
 }
 
-async fn open(context: &Context, id: ConversationId) -> Result<ConversationHandle, RpcError> {
+pub(super) async fn open(
+    context: &Context,
+    id: ConversationId,
+) -> Result<ConversationHandle, RpcError> {
     context
         .runtime
         .open(id)

@@ -101,6 +101,8 @@ fn put(index: &Index, seq: u64) {
         created_at: Timestamp::from_millis(0),
         updated_at: Timestamp::from_millis(0),
         damaged: None,
+        archived: false,
+        forked_from: None,
     };
     index.put(seq, Row::new(conversation, false, &Fingerprint::new("x")));
 }

@@ -42,6 +42,8 @@ fn conversation(n: u128) -> Conversation {
         created_at: at(0),
         updated_at: at(n),
         damaged: None,
+        archived: false,
+        forked_from: None,
     }
 }
 
@@ -137,6 +139,7 @@ async fn pages_of_any_size_have_what_passes_the_filter_once_and_in_order() {
                 root,
                 search,
                 updated_since,
+                archived: false,
             },
             |n| n.is_multiple_of(30) && *n >= 20,
         ),

@@ -18,6 +18,8 @@ pub(crate) struct RecentItems {
     met_known: bool,
     /// Those of them whose first message was not met yet.
     unbegun: BTreeSet<TurnId>,
+    /// Whether an item of any turn was met: what was changed between turns belongs to none.
+    met_turn: bool,
     /// Whether the state says which place was taken last; else all of the last turn is wanted.
     has_last_pos: bool,
     items: Vec<Item>,
@@ -35,6 +37,7 @@ impl RecentItems {
             unbegun: open().map(|turn| turn.id).collect(),
             known: turns.iter().map(|turn| turn.id).collect(),
             met_known: false,
+            met_turn: false,
             has_last_pos: session.last_pos > 0 && !damaged,
             items: Vec::new(),
             cursor: 0,
@@ -59,8 +62,9 @@ impl RecentItems {
     pub(crate) fn take(&mut self, seq: u64, item: Option<Item>) -> bool {
         self.cursor = seq;
         let Some(item) = item else { return true };
-        let is_last = self.items.is_empty();
         let turn = item.head().turn;
+        let is_last = !self.met_turn;
+        self.met_turn |= turn.is_some();
         if let Some(turn) = turn {
             let is_known = self.known.contains(&turn);
             self.met_known |= is_known;
@@ -78,7 +82,8 @@ impl RecentItems {
             self.begun_by(&item);
             self.items.push(item);
         }
-        self.is_complete = is_over || (self.open.is_empty() && self.has_last_pos);
+        let is_settled = self.open.is_empty() && self.has_last_pos && self.met_turn;
+        self.is_complete = is_over || is_settled;
         !self.is_complete
     }
 

@@ -178,16 +178,31 @@ impl Backwards {
     }
 }
 
-/// The inputs in an entry, if it is a turn's of that session.
-pub(super) fn inputs_of(entry: &LogEntry, session: SessionId) -> Vec<ItemId> {
-    let EntryData::Json(data) = &entry.data else {
-        return Vec::new();
-    };
-    match ReadState::parse(data) {
-        Ok(ReadState::State(state)) => match *state {
-            State::Turn(turn) if turn.session_id == session => turn.inputs,
-            _ => Vec::new(),
-        },
-        _ => Vec::new(),
+/// The inputs that a session has ever accepted.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(crate) struct Accepted {
+    /// Those that its turns have taken.
+    pub(crate) taken: HashSet<ItemId>,
+    /// Those that have waited in its queue or were withdrawn from it; some of them were taken later.
+    pub(crate) queued: HashSet<ItemId>,
+}
+
+impl Accepted {
+    /// Takes in an entry of the metadata stream.
+    pub(crate) fn take(&mut self, entry: &LogEntry, session: SessionId) {
+        let EntryData::Json(data) = &entry.data else {
+            return;
+        };
+        let Ok(ReadState::State(state)) = ReadState::parse(data) else {
+            return;
+        };
+        match *state {
+            State::Turn(turn) if turn.session_id == session => self.taken.extend(turn.inputs),
+            State::Session(state) if state.id == session => {
+                let waiting = state.queue.into_iter().map(|input| input.item_id);
+                self.queued.extend(waiting.chain(state.withdrawn));
+            }
+            _ => {}
+        }
     }
 }

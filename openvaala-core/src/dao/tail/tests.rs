@@ -43,6 +43,8 @@ fn conversation(title: usize) -> State {
         created_at: Timestamp::from_millis(0),
         updated_at: Timestamp::from_millis(0),
         damaged: None,
+        archived: false,
+        forked_from: None,
     })
 }
 
@@ -58,6 +60,7 @@ fn session(number: u128, active: Option<TurnId>, last_pos: u64) -> State {
         held: false,
         last_pos,
         newest_input: None,
+        withdrawn: Vec::new(),
         usage: Usage::default(),
         created_at: Timestamp::from_millis(0),
         updated_at: Timestamp::from_millis(0),

@@ -48,8 +48,17 @@ impl SessionLoop {
                         what: format!("the metadata of session {}", self.deps.around.session),
                         message,
                     },
+                    Refusal::InputNotFound(input) => RuntimeError::InputNotFound { input },
+                    Refusal::InputTaken(input) => RuntimeError::InputTaken { input },
+                    Refusal::QueueChanged(message) => RuntimeError::QueueChanged { message },
+                    Refusal::InvalidInput(message) => RuntimeError::InvalidInput { message },
                 };
                 self.refuse(reply, error);
+            }
+            Effect::Answer { reply, answer } => {
+                if let Some(reply) = self.requests.remove(&reply) {
+                    let _ = reply.send(Ok(answer));
+                }
             }
             Effect::Live(live) => self.deps.around.feed.live(live).await,
             Effect::Prepare { turn, load } => self.prepare(turn, load),
@@ -89,6 +98,8 @@ impl SessionLoop {
             let _ = reply.send(Err(error));
         } else if let Some(reply) = self.interrupts.remove(&reply) {
             let _ = reply.send(Err(error));
+        } else if let Some(reply) = self.requests.remove(&reply) {
+            let _ = reply.send(Err(error));
         }
     }
 
@@ -116,7 +127,7 @@ impl SessionLoop {
         let (deps, life) = (Arc::clone(&self.deps), self.life);
         self.work.spawn(async move {
             let (log, id) = (&deps.around.writer.log, deps.around.writer.conversation);
-            let result = tail::taken_inputs(log, id, deps.around.session).await;
+            let result = tail::accepted_inputs(log, id, deps.around.session).await;
             Done::InputsFound { life, result }
         });
     }
