@@ -20,6 +20,7 @@ mod suite {
     pub(crate) mod recovery;
     pub(crate) mod retrying;
     pub(crate) mod script;
+    pub(crate) mod steering;
     pub(crate) mod trash;
     pub(crate) mod unloading;
     pub(crate) mod watching;

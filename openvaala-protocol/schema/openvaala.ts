@@ -29,6 +29,14 @@ export interface Methods {
   "session/blob": { params: SessionBlobParams; result: SessionBlobResult };
   "provider/list": { params: ProviderListParams; result: ProviderListResult };
   "provider/test": { params: ProviderTestParams; result: ProviderTestResult };
+  "session/pending/list": { params: SessionPendingListParams; result: SessionPendingListResult };
+  "session/pending/update": { params: SessionPendingUpdateParams; result: SessionPendingUpdateResult };
+  "session/pending/withdraw": { params: SessionPendingWithdrawParams; result: SessionPendingWithdrawResult };
+  "session/pending/reorder": { params: SessionPendingReorderParams; result: SessionPendingReorderResult };
+  "session/resume": { params: SessionResumeParams; result: SessionResumeResult };
+  "session/update": { params: SessionUpdateParams; result: SessionUpdateResult };
+  "conversation/update": { params: ConversationUpdateParams; result: ConversationUpdateResult };
+  "conversation/fork": { params: ConversationForkParams; result: ConversationForkResult };
 }
 
 /** Parameters of every notification. */
@@ -60,6 +68,7 @@ export interface ItemBodies {
   "approval": Approval;
   "plan": Plan;
   "retry_notice": RetryNotice;
+  "agent_change": AgentChange;
 }
 
 /** An item of a kind that this version knows; there may be others. */
@@ -91,7 +100,20 @@ export const ErrorCodes = {
   overloaded: -32005,
   /** There is a conversation of that id already where this one would go: among the others, or in the trash. */
   conversation_exists: -32006,
+  /** No such input waits: it was never sent, or was withdrawn. */
+  input_not_found: -32011,
+  /** The input does not wait any more: a turn has taken it. */
+  input_taken: -32012,
+  /** The order does not name exactly the inputs that wait; the message says what differs. List them and try again. */
+  queue_changed: -32013,
 } as const;
+
+/** The session goes on with another agent. */
+export type AgentChange = {
+  /** The agent until now; `null` is the default one. */
+  from: string | null,
+  /** The agent from now on; `null` is the default one. */
+  to: string | null, };
 
 /** What one agent of the conversation said to another. */
 export type AgentMessage = {
@@ -169,7 +191,11 @@ export type Conversation = {
   /** When something was last said or done in it. */
   updated_at: Timestamp,
   /** What of it cannot be read and why, if its log is damaged; the rest is shown as it was last. */
-  damaged?: string | null, };
+  damaged?: string | null,
+  /** Whether lists leave it out, unless they are asked for those that are archived. */
+  archived?: boolean,
+  /** Where it was forked from, if it was. */
+  forked_from?: ForkOrigin | null, };
 
 /** Parameters of `conversation/create`. */
 export type ConversationCreateParams = {
@@ -210,6 +236,25 @@ export type ConversationEntryParams = {
   entry: Entry,
   /** Up to where this client has now seen the conversation. */
   cursor: ResumeCursor, };
+
+/** Parameters of `conversation/fork`. */
+export type ConversationForkParams = {
+  /** The conversation to begin from; nothing of it changes. */
+  conversation_id: ConversationId,
+  /** Which session of it; `null` means the root. */
+  session_id?: SessionId | null,
+  /** The last item that the new conversation has; `null` means all that was said and done, but for a turn that runs.
+   *
+   * It must not lie between a tool call and its result, nor in a turn that runs.
+   */
+  item_id?: ItemId | null, };
+
+/** Result of `conversation/fork`: the new conversation is on disk as a whole. */
+export type ConversationForkResult = {
+  /** The new conversation. */
+  conversation: Conversation,
+  /** Its root session. */
+  session: Session, };
 
 /** Parameters of `conversation/gap`. */
 export type ConversationGapParams = {
@@ -254,7 +299,9 @@ export type ConversationListParams = {
   /** Only conversations whose title has this text, in any mixture of upper and lower case. */
   search?: string | null,
   /** Only conversations in which something was said or done at this time or later. */
-  updated_since?: Timestamp | null, };
+  updated_since?: Timestamp | null,
+  /** Only conversations that are archived; without it, only those that are not. */
+  archived?: boolean, };
 
 /** Result of `conversation/list`. */
 export type ConversationListResult = {
@@ -310,6 +357,22 @@ export type ConversationUnsubscribeParams = {
 export type ConversationUnsubscribeResult = {
   /** Whether there was a subscription. */
   was_subscribed: boolean, };
+
+/** Parameters of `conversation/update`; what is left out stays. */
+export type ConversationUpdateParams = {
+  /** Which conversation. */
+  conversation_id: ConversationId,
+  /** Its title from now on: one line of at most 200 characters. */
+  title?: string | null,
+  /** Whether `conversation/list` leaves it out, unless it is asked for those that are archived. */
+  archived?: boolean | null,
+  /** Where its tools run from the next turn on; an empty list means nowhere. */
+  executors?: Array<WorkLocation> | null, };
+
+/** Result of `conversation/update`: the change is on disk. */
+export type ConversationUpdateResult = {
+  /** The conversation as it is now. */
+  conversation: Conversation, };
 
 /** More text of an item that has begun. */
 export type Delta = {
@@ -388,6 +451,15 @@ export type Finding = {
 
 /** What kind of thing a check has found. */
 export type FindingKind = "damaged_entry" | "torn_tail" | "unreadable" | "half_copy" | "interrupted_deletion" | "interrupted_restoration" | "wrong_name" | "newer_format" | "stale_index";
+
+/** The place in another conversation that one was forked from. */
+export type ForkOrigin = {
+  /** The other conversation; it may be gone by now. */
+  conversation_id: ConversationId,
+  /** The session there. */
+  session_id: SessionId,
+  /** The last item that both have. */
+  item_id: ItemId, };
 
 /** A hook that ran around a tool call. */
 export type HookRun = {
@@ -822,6 +894,81 @@ export type SessionItemsResult = {
   /** The cursor of the next page; `null` at the end. */
   next: number | null, };
 
+/** Parameters of `session/pending/list`. */
+export type SessionPendingListParams = {
+  /** Which conversation. */
+  conversation_id: ConversationId,
+  /** Which session of it; `null` means the root. */
+  session_id?: SessionId | null, };
+
+/** Result of `session/pending/list`. */
+export type SessionPendingListResult = {
+  /** The inputs that wait, in the order in which they will be taken. */
+  inputs: Array<WholePendingInput>,
+  /** Whether they stay until the next `session/send` or `session/resume`. */
+  held: boolean, };
+
+/** Parameters of `session/pending/reorder`. */
+export type SessionPendingReorderParams = {
+  /** Which conversation. */
+  conversation_id: ConversationId,
+  /** Which session of it; `null` means the root. */
+  session_id?: SessionId | null,
+  /** All inputs that wait, in the order in which they shall be taken. */
+  item_ids: Array<ItemId>, };
+
+/** Result of `session/pending/reorder`: the order is on disk. */
+export type SessionPendingReorderResult = {
+  /** The inputs that waited then, in the order in which they will be taken. */
+  pending: Array<PendingInput>, };
+
+/** Parameters of `session/pending/update`; what is left out stays. */
+export type SessionPendingUpdateParams = {
+  /** Which conversation. */
+  conversation_id: ConversationId,
+  /** Which session of it; `null` means the root. */
+  session_id?: SessionId | null,
+  /** Which input. */
+  item_id: ItemId,
+  /** What it says instead; at least one piece. An image carries its bytes as base64. */
+  content?: Array<Content> | null,
+  /** `true`: the running turn reads it before its next model request; `false`: it waits for that turn's end.
+   *
+   * With no turn running there is nothing to steer: it goes on waiting, and the result says so.
+   */
+  steer?: boolean | null, };
+
+/** Result of `session/pending/update`: the change is on disk. */
+export type SessionPendingUpdateResult = {
+  /** The inputs that waited once it was made, in the order in which they will be taken. */
+  pending: Array<PendingInput>, };
+
+/** Parameters of `session/pending/withdraw`. */
+export type SessionPendingWithdrawParams = {
+  /** Which conversation. */
+  conversation_id: ConversationId,
+  /** Which session of it; `null` means the root. */
+  session_id?: SessionId | null,
+  /** Which inputs; if one of them does not wait, none is withdrawn. */
+  item_ids: Array<ItemId>, };
+
+/** Result of `session/pending/withdraw`: no turn will ever read them, and that is on disk. */
+export type SessionPendingWithdrawResult = {
+  /** The inputs that still waited then, in the order in which they will be taken. */
+  pending: Array<PendingInput>, };
+
+/** Parameters of `session/resume`. */
+export type SessionResumeParams = {
+  /** Which conversation. */
+  conversation_id: ConversationId,
+  /** Which session of it; `null` means the root. */
+  session_id?: SessionId | null, };
+
+/** Result of `session/resume`: that the inputs go on is on disk. */
+export type SessionResumeResult = {
+  /** Whether inputs were held that are not any more. */
+  resumed: boolean, };
+
 /** Parameters of `session/send`. */
 export type SessionSendParams = {
   /** Which conversation. */
@@ -860,6 +1007,27 @@ export type SessionSnapshot = {
 
 /** Whether a session is at work. */
 export type SessionStatus = "idle" | "running" | "degraded";
+
+/** Parameters of `session/update`; what is left out stays.
+ *
+ * It counts from the next turn on: one that runs ends with what it began with.
+ */
+export type SessionUpdateParams = {
+  /** Which conversation. */
+  conversation_id: ConversationId,
+  /** Which session of it; `null` means the root. */
+  session_id?: SessionId | null,
+  /** The model that it asks; without an `effort` that is left to the provider. */
+  model?: ModelRef | null,
+  /** How hard the model shall think, in the provider's words; the empty text leaves it to the provider. */
+  effort?: string | null,
+  /** The name of the agent that works in it; the empty text means the default one. It keeps the session's model. */
+  agent?: string | null, };
+
+/** Result of `session/update`: the change is on disk. */
+export type SessionUpdateResult = {
+  /** The session as it is now. */
+  session: Session, };
 
 /** A skill that was brought into the context. */
 export type Skill = {
@@ -1004,6 +1172,21 @@ export type UserMessage = {
   content: Array<Content>,
   /** Whether it was read in the middle of a running turn. */
   steer?: boolean, };
+
+/** An input that waits, with all that was said. */
+export type WholePendingInput = {
+  /** The id that it will have as an item. */
+  item_id: ItemId,
+  /** The beginning of its text, at most 200 characters. */
+  preview: string,
+  /** How many images it carries. */
+  image_count: number,
+  /** Whether it waits for the running turn, not for the next. */
+  is_steer: boolean,
+  /** When it was sent. */
+  queued_at: Timestamp,
+  /** All of it; a large image as a reference that `session/blob` reads. */
+  content: Array<Content>, };
 
 /** An executor and the folder on it that a conversation works in. */
 export type WorkLocation = {

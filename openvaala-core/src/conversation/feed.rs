@@ -516,9 +516,15 @@ async fn entries_between(
         let options = up_to(cursor, view.position.metadata);
         let (page, next) = query::metadata_page(log, id, options).await?;
         entries.extend(page.into_iter().map(|entry| match entry {
-            Entry::Conversation { seq, .. } => Entry::Conversation {
+            // Whether it runs, and since when it is as it is, only the feed knows.
+            Entry::Conversation { seq, conversation } => Entry::Conversation {
                 seq,
-                conversation: view.conversation(),
+                conversation: Conversation {
+                    status: view.conversation().status,
+                    updated_at: view.conversation().updated_at,
+                    damaged: view.state.damaged.clone(),
+                    ..conversation
+                },
             },
             other => other,
         }));
