@@ -215,6 +215,13 @@ impl Check<'_> {
                 n => self.say(&format!("I-8: the input {input} is there {n} times")),
             }
         }
+        for input in &self.known.withdrawn {
+            if places.contains_key(&input.to_string()) {
+                self.say(&format!(
+                    "I-8: the input {input} was withdrawn and is there"
+                ));
+            }
+        }
         let submitted: BTreeSet<String> = self
             .known
             .submitted

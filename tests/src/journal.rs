@@ -22,6 +22,8 @@ pub struct Acknowledged {
     pub submitted: BTreeSet<ItemId>,
     /// Inputs whose `session/send` was answered.
     pub inputs: BTreeSet<ItemId>,
+    /// Inputs whose withdrawal was answered.
+    pub withdrawn: BTreeSet<ItemId>,
     /// Items that were notified, by session and number: their JSON text.
     pub items: BTreeMap<(SessionId, u64), String>,
     /// States that were notified, by number in the metadata stream: kind and JSON.
@@ -37,6 +39,16 @@ impl Journal {
     /// Notes that an input was acknowledged.
     pub fn accept(&mut self, conversation: ConversationId, input: ItemId) {
         self.of(conversation).inputs.insert(input);
+    }
+
+    /// Notes that an input's withdrawal is about to be asked for: until that is answered it may be there or not.
+    pub fn withdraw(&mut self, conversation: ConversationId, input: ItemId) {
+        self.of(conversation).inputs.remove(&input);
+    }
+
+    /// Notes that an input's withdrawal was acknowledged.
+    pub fn withdrawn(&mut self, conversation: ConversationId, input: ItemId) {
+        self.of(conversation).withdrawn.insert(input);
     }
 
     /// Notes an entry that was notified.

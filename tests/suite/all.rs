@@ -38,4 +38,5 @@ mod one_owner;
 mod power_cut;
 mod slow_disk;
 mod small_model;
+mod steering;
 mod support;

@@ -98,11 +98,14 @@ impl Cuts {
     fn places(&self) -> Vec<(Cut, Option<&'static str>)> {
         let mut pairs = self.pairs.iter().peekable();
         let mut open_until = 0;
+        // What was changed while a turn ran belongs to none, but has one around it.
+        let mut around = None;
         let mut places = Vec::with_capacity(self.items.len());
         for (pos, (item, turn)) in &self.items {
             while let Some((_, result)) = pairs.next_if(|(call, _)| *call <= pos) {
                 open_until = open_until.max(*result);
             }
+            around = turn.or(around);
             let why = if self.running.is_some_and(|begin| begin <= *pos) {
                 Some("it lies in a turn that runs")
             } else if open_until > *pos {
@@ -114,7 +117,7 @@ impl Cuts {
             let cut = Cut {
                 item: *item,
                 pos: *pos,
-                within: turn.filter(is_divided),
+                within: around.filter(is_divided),
             };
             places.push((cut, why));
         }

@@ -1,6 +1,6 @@
 use openvaala_protocol::content::Content;
 use openvaala_protocol::item::{
-    AssistantMessage, ItemBody, ItemHead, ToolResultStatus, UserMessage,
+    AgentChange, AssistantMessage, ItemBody, ItemHead, ToolResultStatus, UserMessage,
 };
 use openvaala_protocol::time::Timestamp;
 use pretty_assertions::assert_eq;
@@ -115,6 +115,21 @@ fn a_call_without_a_result_stands_in_no_way() {
     let session = SessionId::from_uuid(Uuid::from_u128(9));
     let said = format!("session {session} has no item {}", id(8));
     assert_eq!(at(&cuts, Some(8)), Err(said));
+}
+
+#[test]
+fn a_change_within_a_turn_divides_it() {
+    let mut cuts = Cuts::default();
+    let time = Timestamp::EPOCH;
+    let change = AgentChange::new(None, Some("a".to_owned()));
+    let head = ItemHead::new(id(2), AgentChange::KIND, None, 2, time, time);
+    let change = Item::new(head, &change).unwrap();
+    for item in [said(1, 1), change, said(3, 1)] {
+        cuts.take(&item);
+    }
+    cuts.finish(|_| true);
+    assert_eq!(at(&cuts, Some(2)), Ok((2, Some(turn(1)))));
+    assert_eq!(at(&cuts, Some(3)), Ok((3, None)));
 }
 
 #[test]
