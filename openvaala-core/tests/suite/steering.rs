@@ -308,7 +308,7 @@ async fn another_model_and_agent_count_from_the_next_turn_and_are_items_of_the_l
 async fn a_conversation_moves_to_another_folder_and_commands_in_the_old_one_go_on() {
     let background = (
         "bash",
-        r#"{"command":"until [ -e go ]; do sleep 0.01; done; echo $PWD > end","yield_ms":100}"#
+        r#"{"command":"until [ -e go ]; do sleep 0.01; done; echo $PWD > end","yield_ms":300}"#
             .to_owned(),
     );
     let steps = vec![
@@ -320,6 +320,10 @@ async fn a_conversation_moves_to_another_folder_and_commands_in_the_old_one_go_o
     let (conversation, mut events) = place.create().await;
     send(&conversation, "start").await;
     assert_eq!(turn_end(&mut events).await.status, TurnStatus::Completed);
+
+    let started: ToolResult = last(&items(&conversation).await);
+    let started = joined_text(&started.content);
+    assert!(started.contains("command 1"), "{started}");
 
     let nowhere = WorkLocation {
         executor: ExecutorId::local(),
@@ -446,10 +450,10 @@ async fn a_fork_has_what_came_before_and_goes_on_by_itself() {
         (items(&fork).await, items(&whole).await),
         (before, all.clone())
     );
-    let (id, whole) = (fork.id(), whole.id());
+    let (id, whole_id) = (fork.id(), whole.id());
     let (source_id, root) = (source.id(), all[5].head().id);
     let details = source.details().await.unwrap();
-    drop((source, events, fork));
+    drop((source, events, fork, whole));
 
     let mut place = place.restarted(Vec::new()).await;
     let fork = place.runtime.open(id).await.unwrap();
@@ -491,7 +495,7 @@ async fn a_fork_has_what_came_before_and_goes_on_by_itself() {
     assert_eq!(source.details().await.unwrap(), details);
     let mut listed = place.listed(false).await;
     listed.sort();
-    assert_eq!(listed, [source_id, id, whole]);
+    assert_eq!(listed, [source_id, id, whole_id]);
     assert_eq!(kinds(&fork).await.len(), 8);
 }
 
