@@ -12,7 +12,7 @@ use openvaala_protocol::item::{Instructions, InterruptionCause, Item};
 use openvaala_protocol::rpc::params::session::SendMode;
 
 use super::inputs::{Inputs, Known};
-use super::pending::PendingChange;
+use super::look_up::LookedUp;
 use super::queue::Queue;
 use super::request::{Answer, Request};
 use crate::agent::{Agent, AgentEvent, Alarm, Limits, RunningCall, Scribe, Tick};
@@ -170,7 +170,7 @@ pub(crate) struct SessionMachine {
     pub(super) limits: Limits,
     pub(super) turn: Option<ActiveTurn>,
     /// What waits until the log has told which inputs were taken before.
-    looked_up: Vec<LookedUp>,
+    pub(super) looked_up: Vec<LookedUp>,
     /// Inputs that were withdrawn since the last commit.
     pub(super) withdrawn: Vec<ItemId>,
     pub(super) interrupts: Vec<ReplyId>,
@@ -186,19 +186,6 @@ pub(super) struct ActiveTurn {
     pub(super) agent: Agent,
     /// The name of the agent that works in it: the session may have another one for the next.
     pub(super) agent_name: Option<String>,
-}
-
-/// What only the log can decide.
-#[derive(Debug)]
-pub(super) enum LookedUp {
-    Send {
-        reply: ReplyId,
-        input: Input,
-    },
-    Change {
-        reply: ReplyId,
-        change: PendingChange,
-    },
 }
 
 impl SessionMachine {
@@ -353,7 +340,7 @@ impl SessionMachine {
         }
     }
 
-    fn send(&mut self, tick: &Tick<'_>, reply: ReplyId, input: Input) {
+    pub(super) fn send(&mut self, tick: &Tick<'_>, reply: ReplyId, input: Input) {
         let (item_id, mode) = (input.item_id, input.mode);
         if self.broken {
             let refusal = Refusal::NotWritten("an earlier change could not be written".to_owned());
@@ -394,37 +381,6 @@ impl SessionMachine {
             reply,
             duplicate: false,
         });
-    }
-
-    /// Asks the log which inputs were taken before this is decided.
-    pub(super) fn look_up(&mut self, what: LookedUp) {
-        if self.looked_up.is_empty() {
-            self.scribe.journal.now(Effect::FindInputs);
-        }
-        self.looked_up.push(what);
-    }
-
-    /// Goes on with what has waited for this, in its order.
-    fn inputs_found(&mut self, tick: &Tick<'_>, accepted: Accepted) {
-        let waiting = self.queue.inputs().iter().map(|input| input.item_id);
-        self.inputs.complete(accepted.taken, waiting);
-        for id in accepted.queued {
-            if !self.queue.contains(id) {
-                self.inputs.withdraw(id);
-            }
-        }
-        for what in std::mem::take(&mut self.looked_up) {
-            match what {
-                LookedUp::Send { reply, input } => self.send(tick, reply, input),
-                LookedUp::Change { reply, change } => self.change_pending(tick, reply, change),
-            }
-        }
-    }
-
-    fn inputs_not_found(&mut self, message: &str) {
-        for what in std::mem::take(&mut self.looked_up) {
-            self.refuse(what.reply(), Refusal::NotRead(message.to_owned()));
-        }
     }
 
     fn interrupt(&mut self, tick: &mut Tick<'_>, reply: Option<ReplyId>, cause: InterruptionCause) {
@@ -512,13 +468,5 @@ impl SessionMachine {
             });
         }
         self.scribe.journal.now(Effect::Reload { message });
-    }
-}
-
-impl LookedUp {
-    const fn reply(&self) -> ReplyId {
-        match self {
-            Self::Send { reply, .. } | Self::Change { reply, .. } => *reply,
-        }
     }
 }

@@ -4,6 +4,7 @@ mod context;
 mod handle;
 mod inputs;
 mod keep;
+mod look_up;
 mod machine;
 mod opening;
 mod pending;

@@ -9,7 +9,8 @@ use openvaala_protocol::content::{BlobRef, Content, ImageData};
 use openvaala_protocol::id::ItemId;
 
 use super::inputs::Known;
-use super::machine::{Effect, LookedUp, Refusal, ReplyId, SessionMachine};
+use super::look_up::LookedUp;
+use super::machine::{Effect, Refusal, ReplyId, SessionMachine};
 use super::queue::Queue;
 use super::request::Answer;
 use crate::agent::Tick;
