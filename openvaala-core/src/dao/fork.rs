@@ -112,7 +112,7 @@ async fn cuts(
         }
     })
     .await?;
-    // A turn that has no state has begun since the states were read, if it is the last one.
+    // A turn without a state has begun since the states were read.
     let has_ended = |turn: TurnId| {
         let state = states.turns.get(&turn);
         state.is_some_and(|state| state.status != TurnStatus::Running)

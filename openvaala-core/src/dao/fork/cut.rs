@@ -29,7 +29,7 @@ pub(super) struct Cuts {
     ends: HashMap<TurnId, u64>,
     /// The first place of each turn.
     begins: HashMap<TurnId, u64>,
-    /// Where the turn that runs begins.
+    /// Where the turn begins that runs, or may.
     running: Option<u64>,
 }
 
@@ -56,12 +56,13 @@ impl Cuts {
         }
     }
 
-    /// All items are taken; `has_ended` tells of a turn whether it has.
+    /// All items are taken; `has_ended` tells of a turn whether its end is known.
     ///
-    /// A turn that another one follows has ended, whatever its state says.
+    /// The states are older than the items, so several turns at the end may have begun since. One whose state was lost
+    /// stands in no way once a turn has ended after it.
     pub(super) fn finish(&mut self, has_ended: impl Fn(TurnId) -> bool) {
-        let last = self.items.values().rev().find_map(|(_, turn)| *turn);
-        let running = last.filter(|turn| !has_ended(*turn));
+        let turns = self.items.values().rev().filter_map(|(_, turn)| *turn);
+        let running = turns.take_while(|turn| !has_ended(*turn)).last();
         self.running = running.and_then(|turn| self.begins.get(&turn).copied());
     }
 

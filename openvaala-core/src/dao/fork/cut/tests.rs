@@ -102,6 +102,17 @@ fn a_turn_that_runs_is_not_cut_and_left_out_by_itself() {
 }
 
 #[test]
+fn turns_that_have_begun_since_the_states_were_read_are_left_out() {
+    let mut cuts = Cuts::default();
+    for item in [said(1, 1), said(2, 2), said(3, 3), said(4, 4)] {
+        cuts.take(&item);
+    }
+    // The state of the first is lost, that of the third says that it runs, and the fourth has none.
+    cuts.finish(|it| it == turn(2));
+    assert_eq!(at(&cuts, None), Ok((2, None)));
+}
+
+#[test]
 fn a_call_without_a_result_stands_in_no_way() {
     let mut cuts = Cuts::default();
     for item in [said(1, 1), call(2, 1), said(3, 2)] {
