@@ -421,7 +421,7 @@ impl Run {
         Ok(())
     }
 
-    async fn reorder(&mut self) -> Result<(), ClientError> {
+    async fn reorder(&self) -> Result<(), ClientError> {
         let conversation_id = self.conversation;
         let params = ListParams {
             conversation_id,
