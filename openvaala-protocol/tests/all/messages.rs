@@ -42,7 +42,7 @@ const REQUESTS: &[(&str, &str)] = &[
     ),
     (
         "conversation/list",
-        r#"{"cursor":"c","limit":10,"status":"running","root":"/w","search":"plane","updated_since":"2026-12-02T04:22:41.123Z"}"#,
+        r#"{"cursor":"c","limit":10,"status":"running","root":"/w","search":"plane","updated_since":"2026-12-02T04:22:41.123Z","archived":true}"#,
     ),
     (
         "conversation/get",
@@ -74,6 +74,38 @@ const REQUESTS: &[(&str, &str)] = &[
     ),
     ("provider/list", "{}"),
     ("provider/test", r#"{"name":"p","model":"m"}"#),
+    (
+        "session/pending/list",
+        r#"{"conversation_id":"0192d3f5-8c1e-7a5b-9c2d-3e4f5a6b7c8d","session_id":null}"#,
+    ),
+    (
+        "session/pending/update",
+        r#"{"conversation_id":"0192d3f5-8c1e-7a5b-9c2d-3e4f5a6b7c8d","session_id":null,"item_id":"0192d3f5-8c1e-7a5b-9c2d-000000000002","content":[{"type":"text","text":"hello"}],"steer":true}"#,
+    ),
+    (
+        "session/pending/withdraw",
+        r#"{"conversation_id":"0192d3f5-8c1e-7a5b-9c2d-3e4f5a6b7c8d","session_id":null,"item_ids":["0192d3f5-8c1e-7a5b-9c2d-000000000002"]}"#,
+    ),
+    (
+        "session/pending/reorder",
+        r#"{"conversation_id":"0192d3f5-8c1e-7a5b-9c2d-3e4f5a6b7c8d","session_id":null,"item_ids":["0192d3f5-8c1e-7a5b-9c2d-000000000003","0192d3f5-8c1e-7a5b-9c2d-000000000002"]}"#,
+    ),
+    (
+        "session/resume",
+        r#"{"conversation_id":"0192d3f5-8c1e-7a5b-9c2d-3e4f5a6b7c8d","session_id":null}"#,
+    ),
+    (
+        "session/update",
+        r#"{"conversation_id":"0192d3f5-8c1e-7a5b-9c2d-3e4f5a6b7c8d","session_id":null,"model":{"provider":"p","model":"m"},"effort":"high","agent":"reviewer"}"#,
+    ),
+    (
+        "conversation/update",
+        r#"{"conversation_id":"0192d3f5-8c1e-7a5b-9c2d-3e4f5a6b7c8d","title":"a plan","archived":true,"executors":[{"executor":"local","root":"/w"}]}"#,
+    ),
+    (
+        "conversation/fork",
+        r#"{"conversation_id":"0192d3f5-8c1e-7a5b-9c2d-3e4f5a6b7c8d","session_id":null,"item_id":"0192d3f5-8c1e-7a5b-9c2d-000000000002"}"#,
+    ),
 ];
 
 /// One message of every notification, and one of every shape of those that have several.
@@ -157,6 +189,14 @@ fn written(call: &Call) -> Box<RawValue> {
         Call::SessionBlob(params) => to_raw_value(params),
         Call::ProviderList(params) => to_raw_value(params),
         Call::ProviderTest(params) => to_raw_value(params),
+        Call::SessionPendingList(params) => to_raw_value(params),
+        Call::SessionPendingUpdate(params) => to_raw_value(params),
+        Call::SessionPendingWithdraw(params) => to_raw_value(params),
+        Call::SessionPendingReorder(params) => to_raw_value(params),
+        Call::SessionResume(params) => to_raw_value(params),
+        Call::SessionUpdate(params) => to_raw_value(params),
+        Call::ConversationUpdate(params) => to_raw_value(params),
+        Call::ConversationFork(params) => to_raw_value(params),
         other => panic!("this test does not know {other:?}"),
     };
     written.unwrap()
@@ -332,7 +372,7 @@ fn a_method_that_does_not_exist_is_named_and_cut_short() {
 }
 
 #[test]
-fn names_are_unique_and_of_the_form_resource_and_verb() {
+fn names_are_unique_and_of_the_form_resource_part_and_verb() {
     let names: Vec<&str> = METHODS
         .iter()
         .map(|row| row.name)
@@ -342,7 +382,7 @@ fn names_are_unique_and_of_the_form_resource_and_verb() {
     assert_eq!(unique.len(), names.len());
     for name in names.into_iter().filter(|name| *name != "initialize") {
         let parts: Vec<&str> = name.split('/').collect();
-        assert_eq!(parts.len(), 2, "{name}");
+        assert!(matches!(parts.len(), 2..=3), "{name}");
         for part in parts {
             assert!(
                 !part.is_empty() && part.bytes().all(|b| b.is_ascii_lowercase()),
