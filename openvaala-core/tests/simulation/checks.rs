@@ -10,6 +10,7 @@ use openvaala_core::storage::file::{FileOptions, FileStorage};
 use openvaala_core::storage::sim::SimFs;
 use openvaala_core::storage::{EntryData, LogPath, LogStorage, LogStorageExt, StreamKey};
 use serde_json::Value;
+use serde_json::value::RawValue;
 
 use super::life::ROOT;
 use super::world::Known;
@@ -28,10 +29,11 @@ pub(crate) fn check_log(disk: &SimFs, known: &Known) {
             let lines = block_on(storage.read_all(&key)).unwrap();
             let lines = lines.into_iter().map(|entry| (entry.seq, entry.data));
             if name == "metadata" {
-                taken = check_turns(lines);
+                taken = check_turns(lines, known);
             } else if !name.ends_with(".blobs") {
-                let lines: BTreeMap<u64, Item> =
-                    lines.map(|(seq, data)| (seq, item(data))).collect();
+                let lines: BTreeMap<u64, Item> = lines
+                    .filter_map(|(seq, data)| Some((seq, item(data, known)?)))
+                    .collect();
                 check_items(lines.values());
                 items.insert(name, lines);
             }
@@ -53,20 +55,23 @@ pub(crate) fn check_log(disk: &SimFs, known: &Known) {
 
 type Items = BTreeMap<String, BTreeMap<u64, Item>>;
 
-fn item(data: EntryData) -> Item {
+/// What an entry has; damaged ones are there only where the power was cut, and of what was not acknowledged.
+fn json(data: EntryData, known: &Known) -> Option<Box<RawValue>> {
     match data {
-        EntryData::Json(raw) => Item::from_raw(raw).unwrap(),
+        EntryData::Json(raw) => Some(raw),
+        _ if known.power_was_cut => None,
         other => panic!("I-1: there is damage: {other:?}"),
     }
 }
 
+fn item(data: EntryData, known: &Known) -> Option<Item> {
+    json(data, known).map(|raw| Item::from_raw(raw).unwrap())
+}
+
 /// One turn of a session at a time, each with an end; gives the inputs that they took.
-fn check_turns(lines: impl Iterator<Item = (u64, EntryData)>) -> BTreeSet<String> {
+fn check_turns(lines: impl Iterator<Item = (u64, EntryData)>, known: &Known) -> BTreeSet<String> {
     let (mut running, mut taken) = (BTreeMap::<String, String>::new(), BTreeMap::new());
-    for (seq, data) in lines {
-        let EntryData::Json(raw) = data else {
-            panic!("I-1: entry {seq} of the metadata is damaged");
-        };
+    for raw in lines.filter_map(|(_, data)| json(data, known)) {
         let entry: Value = serde_json::from_str(raw.get()).unwrap();
         if entry["kind"] != "turn" {
             continue;

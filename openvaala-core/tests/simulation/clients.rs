@@ -104,7 +104,9 @@ impl Watch {
         if let Some(snapshot) = &subscription.snapshot {
             self.next.clear();
             for session in &snapshot.sessions {
-                if let Some(Entry::Item { seq, .. }) = session.items.first() {
+                if let Some(Entry::Item { seq, .. } | Entry::Damaged { seq, .. }) =
+                    session.items.first()
+                {
                     self.next.insert(session.session.id, *seq);
                 }
                 session.items.iter().for_each(|entry| self.take(entry));
@@ -142,13 +144,16 @@ impl Watch {
     }
 
     fn take(&mut self, entry: &Entry) {
-        let Entry::Item {
-            seq,
-            session_id,
-            item,
-        } = entry
-        else {
-            return;
+        let (seq, session_id, item) = match entry {
+            Entry::Item {
+                seq,
+                session_id,
+                item,
+            } => (seq, session_id, Some(item)),
+            Entry::Damaged {
+                seq, session_id, ..
+            } => (seq, session_id, None),
+            _ => return,
         };
         let next = self.next.entry(*session_id).or_insert(1);
         assert_eq!(
@@ -156,11 +161,11 @@ impl Watch {
             "I-3: a client is told everything, once and in order"
         );
         *next = seq + 1;
-        self.seen.push(Seen {
+        self.seen.extend(item.map(|item| Seen {
             session: *session_id,
             seq: *seq,
             json: item.raw().get().to_owned(),
-        });
+        }));
     }
 
     /// Notes what was seen where it outlives this life.

@@ -82,7 +82,7 @@ async fn run(disk: &SimFs, shared: &Arc<Shared>, plan: Plan) -> SimFs {
             !matches!(plan.end, End::Settled),
             "a healthy disk can be opened"
         );
-        return end_of(disk, &plan.end);
+        return end_of(disk, shared, &plan.end);
     };
     if matches!(plan.end, End::Settled) {
         settle(&runtime, shared).await;
@@ -115,15 +115,17 @@ async fn run(disk: &SimFs, shared: &Arc<Shared>, plan: Plan) -> SimFs {
             "I-7: no tool outlives its runtime"
         );
     }
-    end_of(disk, &plan.end)
+    end_of(disk, shared, &plan.end)
 }
 
-fn end_of(disk: &SimFs, end: &End) -> SimFs {
-    match end {
-        End::PowerCut(seed) => disk.crash(*seed),
-        _ if disk.is_cut() => disk.crash(0),
-        _ => disk.kill(),
-    }
+fn end_of(disk: &SimFs, shared: &Arc<Shared>, end: &End) -> SimFs {
+    let seed = match end {
+        End::PowerCut(seed) => *seed,
+        _ if disk.is_cut() => 0,
+        _ => return disk.kill(),
+    };
+    shared.known().power_was_cut = true;
+    disk.crash(seed)
 }
 
 async fn start(disk: &SimFs, shared: &Arc<Shared>) -> Result<Runtime, RuntimeError> {

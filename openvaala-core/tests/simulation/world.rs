@@ -46,6 +46,8 @@ pub(crate) struct Known {
     pub(crate) calls: u64,
     /// How many tools run right now.
     pub(crate) running: u64,
+    /// Whether a life has ended with a power cut.
+    pub(crate) power_was_cut: bool,
     /// What models and tools found wrong; a panic there would be taken for a fault of theirs.
     pub(crate) wrong: Vec<String>,
     millis: i64,
