@@ -30,9 +30,9 @@ export interface Methods {
   "provider/list": { params: ProviderListParams; result: ProviderListResult };
   "provider/test": { params: ProviderTestParams; result: ProviderTestResult };
   "session/pending/list": { params: SessionPendingListParams; result: SessionPendingListResult };
-  "session/pending/update": { params: SessionPendingUpdateParams; result: SessionPendingUpdateResult };
-  "session/pending/withdraw": { params: SessionPendingWithdrawParams; result: SessionPendingWithdrawResult };
-  "session/pending/reorder": { params: SessionPendingReorderParams; result: SessionPendingReorderResult };
+  "session/pending/update": { params: SessionPendingUpdateParams; result: SessionPendingChangeResult };
+  "session/pending/withdraw": { params: SessionPendingWithdrawParams; result: SessionPendingChangeResult };
+  "session/pending/reorder": { params: SessionPendingReorderParams; result: SessionPendingChangeResult };
   "session/resume": { params: SessionResumeParams; result: SessionResumeResult };
   "session/update": { params: SessionUpdateParams; result: SessionUpdateResult };
   "conversation/update": { params: ConversationUpdateParams; result: ConversationUpdateResult };
@@ -894,6 +894,11 @@ export type SessionItemsResult = {
   /** The cursor of the next page; `null` at the end. */
   next: number | null, };
 
+/** Result of `session/pending/update`, `withdraw` and `reorder`: the change is on disk. */
+export type SessionPendingChangeResult = {
+  /** The inputs that waited once it was made, in the order in which they will be taken. */
+  pending: Array<PendingInput>, };
+
 /** Parameters of `session/pending/list`. */
 export type SessionPendingListParams = {
   /** Which conversation. */
@@ -917,11 +922,6 @@ export type SessionPendingReorderParams = {
   /** All inputs that wait, in the order in which they shall be taken. */
   item_ids: Array<ItemId>, };
 
-/** Result of `session/pending/reorder`: the order is on disk. */
-export type SessionPendingReorderResult = {
-  /** The inputs that waited then, in the order in which they will be taken. */
-  pending: Array<PendingInput>, };
-
 /** Parameters of `session/pending/update`; what is left out stays. */
 export type SessionPendingUpdateParams = {
   /** Which conversation. */
@@ -938,11 +938,6 @@ export type SessionPendingUpdateParams = {
    */
   steer?: boolean | null, };
 
-/** Result of `session/pending/update`: the change is on disk. */
-export type SessionPendingUpdateResult = {
-  /** The inputs that waited once it was made, in the order in which they will be taken. */
-  pending: Array<PendingInput>, };
-
 /** Parameters of `session/pending/withdraw`. */
 export type SessionPendingWithdrawParams = {
   /** Which conversation. */
@@ -951,11 +946,6 @@ export type SessionPendingWithdrawParams = {
   session_id?: SessionId | null,
   /** Which inputs; if one of them does not wait, none is withdrawn. */
   item_ids: Array<ItemId>, };
-
-/** Result of `session/pending/withdraw`: no turn will ever read them, and that is on disk. */
-export type SessionPendingWithdrawResult = {
-  /** The inputs that still waited then, in the order in which they will be taken. */
-  pending: Array<PendingInput>, };
 
 /** Parameters of `session/resume`. */
 export type SessionResumeParams = {

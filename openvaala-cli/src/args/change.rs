@@ -55,7 +55,7 @@ pub(crate) struct ForkArgs {
 #[derive(Args, Debug)]
 #[command(
     after_help = "Examples:\n  openvaala set 0192d3f5 --model openai/gpt-5.4-mini --effort high\n  \
-    openvaala set 0192d3f5 --agent reviewer\n  openvaala set 0192d3f5 --cwd ~/work/other"
+    openvaala set 0192d3f5 --agent reviewer\n  openvaala set 0192d3f5 --cwd ~/src/other"
 )]
 #[command(group(clap::ArgGroup::new("what").required(true).multiple(true)))]
 pub(crate) struct SetArgs {

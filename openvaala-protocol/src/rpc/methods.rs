@@ -248,13 +248,13 @@ methods! {
     /// Gives the inputs that wait for a session, with all that was said.
     SessionPendingList = "session/pending/list": pending::ListParams => pending::ListResult, [ConversationNotFound, SessionNotFound, Overloaded, Runtime], "0.1";
     /// Changes what a waiting input says, or turns it into one that the running turn reads, or back.
-    SessionPendingUpdate = "session/pending/update": pending::UpdateParams => pending::UpdateResult, [InputNotFound, InputTaken, ConversationNotFound, SessionNotFound, Overloaded, Runtime], "0.1";
+    SessionPendingUpdate = "session/pending/update": pending::UpdateParams => pending::ChangeResult, [InputNotFound, InputTaken, ConversationNotFound, SessionNotFound, Overloaded, Runtime], "0.1";
     /// Takes waiting inputs back; no turn will read them.
     ///
     /// Once nothing waits any more, nothing is held either.
-    SessionPendingWithdraw = "session/pending/withdraw": pending::WithdrawParams => pending::WithdrawResult, [InputNotFound, InputTaken, ConversationNotFound, SessionNotFound, Overloaded, Runtime], "0.1";
+    SessionPendingWithdraw = "session/pending/withdraw": pending::WithdrawParams => pending::ChangeResult, [InputNotFound, InputTaken, ConversationNotFound, SessionNotFound, Overloaded, Runtime], "0.1";
     /// Puts the waiting inputs into another order; all of them have to be named.
-    SessionPendingReorder = "session/pending/reorder": pending::ReorderParams => pending::ReorderResult, [QueueChanged, ConversationNotFound, SessionNotFound, Overloaded, Runtime], "0.1";
+    SessionPendingReorder = "session/pending/reorder": pending::ReorderParams => pending::ChangeResult, [QueueChanged, ConversationNotFound, SessionNotFound, Overloaded, Runtime], "0.1";
     /// Lets inputs go on that are held since a turn was interrupted or has failed.
     SessionResume = "session/resume": pending::ResumeParams => pending::ResumeResult, [ConversationNotFound, SessionNotFound, Overloaded, Runtime], "0.1";
     /// Gives a session another model, effort or agent, from its next turn on.

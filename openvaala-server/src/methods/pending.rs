@@ -1,10 +1,11 @@
 //! `session/pending/…` and `session/resume`.
 
-use openvaala_core::PendingUpdate;
+use openvaala_core::{PendingUpdate, RuntimeError};
+use openvaala_protocol::conversation::PendingInput;
 use openvaala_protocol::rpc::RpcError;
 use openvaala_protocol::rpc::params::pending::{
-    ListParams, ListResult, ReorderParams, ReorderResult, ResumeParams, ResumeResult, UpdateParams,
-    UpdateResult, WithdrawParams, WithdrawResult,
+    ChangeResult, ListParams, ListResult, ReorderParams, ResumeParams, ResumeResult, UpdateParams,
+    WithdrawParams,
 };
 
 use super::error::rpc_error;
@@ -24,37 +25,36 @@ pub(crate) async fn list(context: &Context, params: ListParams) -> Result<ListRe
 pub(crate) async fn update(
     context: &Context,
     params: UpdateParams,
-) -> Result<UpdateResult, RpcError> {
+) -> Result<ChangeResult, RpcError> {
     let conversation = open(context, params.conversation_id).await?;
     let update = PendingUpdate::default()
         .with_content(params.content)
         .with_steer(params.steer);
     let pending = conversation.update_pending(params.session_id, params.item_id, update);
-    Ok(UpdateResult {
-        pending: pending.await.map_err(|error| rpc_error(&error))?,
-    })
+    changed(pending.await)
 }
 
 pub(crate) async fn withdraw(
     context: &Context,
     params: WithdrawParams,
-) -> Result<WithdrawResult, RpcError> {
+) -> Result<ChangeResult, RpcError> {
     let conversation = open(context, params.conversation_id).await?;
     let pending = conversation.withdraw_pending(params.session_id, params.item_ids);
-    Ok(WithdrawResult {
-        pending: pending.await.map_err(|error| rpc_error(&error))?,
-    })
+    changed(pending.await)
 }
 
 pub(crate) async fn reorder(
     context: &Context,
     params: ReorderParams,
-) -> Result<ReorderResult, RpcError> {
+) -> Result<ChangeResult, RpcError> {
     let conversation = open(context, params.conversation_id).await?;
     let pending = conversation.reorder_pending(params.session_id, params.item_ids);
-    Ok(ReorderResult {
-        pending: pending.await.map_err(|error| rpc_error(&error))?,
-    })
+    changed(pending.await)
+}
+
+fn changed(pending: Result<Vec<PendingInput>, RuntimeError>) -> Result<ChangeResult, RpcError> {
+    let pending = pending.map_err(|error| rpc_error(&error))?;
+    Ok(ChangeResult { pending })
 }
 
 pub(crate) async fn resume(

@@ -89,15 +89,15 @@ pub struct UpdateParams {
     pub steer: Option<bool>,
 }
 
-/// Result of `session/pending/update`: the change is on disk.
+/// Result of `session/pending/update`, `withdraw` and `reorder`: the change is on disk.
 #[derive(Clone, Debug, Deserialize, Eq, PartialEq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema, ts_rs::TS))]
 #[cfg_attr(
     feature = "schema",
-    schemars(rename = "SessionPendingUpdateResult"),
-    ts(rename = "SessionPendingUpdateResult")
+    schemars(rename = "SessionPendingChangeResult"),
+    ts(rename = "SessionPendingChangeResult")
 )]
-pub struct UpdateResult {
+pub struct ChangeResult {
     /// The inputs that waited once it was made, in the order in which they will be taken.
     pub pending: Vec<PendingInput>,
 }
@@ -121,19 +121,6 @@ pub struct WithdrawParams {
     pub item_ids: Vec<ItemId>,
 }
 
-/// Result of `session/pending/withdraw`: no turn will ever read them, and that is on disk.
-#[derive(Clone, Debug, Deserialize, Eq, PartialEq, Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema, ts_rs::TS))]
-#[cfg_attr(
-    feature = "schema",
-    schemars(rename = "SessionPendingWithdrawResult"),
-    ts(rename = "SessionPendingWithdrawResult")
-)]
-pub struct WithdrawResult {
-    /// The inputs that still waited then, in the order in which they will be taken.
-    pub pending: Vec<PendingInput>,
-}
-
 /// Parameters of `session/pending/reorder`.
 #[derive(Clone, Debug, Deserialize, Eq, PartialEq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema, ts_rs::TS))]
@@ -151,19 +138,6 @@ pub struct ReorderParams {
     pub session_id: Option<SessionId>,
     /// All inputs that wait, in the order in which they shall be taken.
     pub item_ids: Vec<ItemId>,
-}
-
-/// Result of `session/pending/reorder`: the order is on disk.
-#[derive(Clone, Debug, Deserialize, Eq, PartialEq, Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema, ts_rs::TS))]
-#[cfg_attr(
-    feature = "schema",
-    schemars(rename = "SessionPendingReorderResult"),
-    ts(rename = "SessionPendingReorderResult")
-)]
-pub struct ReorderResult {
-    /// The inputs that waited then, in the order in which they will be taken.
-    pub pending: Vec<PendingInput>,
 }
 
 /// Parameters of `session/resume`.
