@@ -511,6 +511,7 @@ async fn entries_between(
             cursor = next.unwrap_or(*to);
         }
     }
+    let newest = view.conversation();
     let mut cursor = from.metadata;
     while cursor < view.position.metadata {
         let options = up_to(cursor, view.position.metadata);
@@ -520,9 +521,9 @@ async fn entries_between(
             Entry::Conversation { seq, conversation } => Entry::Conversation {
                 seq,
                 conversation: Conversation {
-                    status: view.conversation().status,
-                    updated_at: view.conversation().updated_at,
-                    damaged: view.state.damaged.clone(),
+                    status: newest.status,
+                    updated_at: newest.updated_at,
+                    damaged: newest.damaged.clone(),
                     ..conversation
                 },
             },
