@@ -79,6 +79,7 @@ pub(crate) enum Command {
     Unarchive(UnarchiveArgs),
     Fork(ForkArgs),
     Set(SetArgs),
+    Compact(CompactArgs),
 }
 
 /// Has an agent do something in this folder, and shows what it does
@@ -167,6 +168,27 @@ pub(crate) struct SendArgs {
 pub(crate) struct InterruptArgs {
     /// The conversation's id, or the beginning of it
     pub(crate) id: String,
+}
+
+/// Puts a summary in the place of what was said in a conversation, so that it goes on with less
+///
+/// The model of the conversation writes it. What you said stays word for word as far as there is room, and all that was
+/// said and done stays in the log. While a turn runs there is none: wait for its end.
+#[derive(Args, Debug)]
+#[command(after_help = "Examples:\n  openvaala compact 0192d3f5\n  \
+    openvaala compact 0192d3f5 \"keep the numbers of the benchmark\"\n  \
+    openvaala compact 0192d3f5 --preview\n  openvaala compact 0192d3f5 --undo")]
+pub(crate) struct CompactArgs {
+    /// The conversation's id, or the beginning of it
+    pub(crate) id: String,
+    /// What the summary should look at above all
+    pub(crate) guidance: Option<String>,
+    /// Show what the summary would be, and change nothing
+    #[arg(long)]
+    pub(crate) preview: bool,
+    /// Take the last summary back: the conversation goes on with what it stood for and what was said since
+    #[arg(long, conflicts_with_all = ["guidance", "preview"])]
+    pub(crate) undo: bool,
 }
 
 /// Deletes conversations; they lie in the trash until it is emptied

@@ -105,6 +105,12 @@ pub enum RuntimeError {
         /// What the storage said.
         message: String,
     },
+    /// There is nothing to summarise, no summary to take back, or the model gave none that can be used.
+    #[error("not summarised: {message}")]
+    NotCompacted {
+        /// Why not.
+        message: String,
+    },
     /// An executor could not do its part.
     #[error("the executor failed")]
     Executor(#[from] ExecutorError),

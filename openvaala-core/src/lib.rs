@@ -58,8 +58,8 @@ mod session;
 
 pub use self::agent::RetryPolicy;
 pub use self::conversation::{
-    BlobPiece, BlobQuery, ConversationChange, ConversationHandle, Details, FeedEvent, Input,
-    ItemsPage, ItemsQuery, Pending, PendingUpdate, Sent, Subscription,
+    BlobPiece, BlobQuery, CompactOptions, Compacted, ConversationChange, ConversationHandle,
+    Details, FeedEvent, Input, ItemsPage, ItemsQuery, Pending, PendingUpdate, Sent, Subscription,
 };
 pub use self::dao::list::{ConversationFilter, ConversationPage, ListConversations};
 pub use self::dao::trash::TrashedConversation;
@@ -68,7 +68,8 @@ pub use self::model::ModelProvider;
 #[cfg(feature = "file")]
 pub use self::runtime::check_data_dir;
 pub use self::runtime::{
-    AgentDefinition, CheckOptions, Definitions, DeletedConversation, EmptyTrash, ForkConversation,
-    NewConversation, Progress, ReindexReport, Runtime, RuntimeBuilder, RuntimeStatus,
+    AgentDefinition, CheckOptions, CompactionPolicy, ContextWindows, Definitions,
+    DeletedConversation, EmptyTrash, ForkConversation, NewConversation, Progress, ReindexReport,
+    Runtime, RuntimeBuilder, RuntimeStatus,
 };
 pub use self::session::SessionChange;

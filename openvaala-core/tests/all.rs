@@ -12,6 +12,7 @@ mod suite {
     pub(crate) mod agents;
     pub(crate) mod background;
     pub(crate) mod check;
+    pub(crate) mod compaction;
     pub(crate) mod conversations;
     pub(crate) mod index;
     pub(crate) mod interrupting;

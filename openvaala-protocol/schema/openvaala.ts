@@ -37,6 +37,8 @@ export interface Methods {
   "session/update": { params: SessionUpdateParams; result: SessionUpdateResult };
   "conversation/update": { params: ConversationUpdateParams; result: ConversationUpdateResult };
   "conversation/fork": { params: ConversationForkParams; result: ConversationForkResult };
+  "session/compact": { params: SessionCompactParams; result: SessionCompactResult };
+  "session/uncompact": { params: SessionUncompactParams; result: SessionUncompactResult };
 }
 
 /** Parameters of every notification. */
@@ -69,6 +71,7 @@ export interface ItemBodies {
   "plan": Plan;
   "retry_notice": RetryNotice;
   "agent_change": AgentChange;
+  "summary_undone": SummaryUndone;
 }
 
 /** An item of a kind that this version knows; there may be others. */
@@ -158,6 +161,9 @@ export type BlobRef = {
    */
   bytes: number, };
 
+/** What a summary was made for. */
+export type CompactionTrigger = "share" | "overflow" | "manual";
+
 /** One piece of a message or of a tool result. */
 export type Content = { "type": "text",
   /** The text, valid UTF-8. */
@@ -167,12 +173,31 @@ export type Content = { "type": "text",
   /** Its bytes, or where they are. */
   data: ImageData, };
 
-/** A summary that stands for all items before it when a request is built. */
+/** A summary that stands for all items before it when a request is built.
+ *
+ * Those items stay in the log. What must not depend on how well a model summarises is kept beside its text.
+ */
 export type ContextSummary = {
   /** The summary. */
   text: string,
   /** The `pos` of the last item that it stands for. */
-  up_to: number, };
+  up_to: number,
+  /** What the user said in the items that it stands for, word for word, oldest first: the newest always, older ones
+   * as far as there is room.
+   */
+  messages?: Array<KeptMessage>,
+  /** The agent's list of steps as it was. */
+  plan?: Plan | null,
+  /** The files that were changed, as the tools named them. */
+  files?: Array<string>,
+  /** The commands that ran when it was made: number and command line. */
+  commands?: Array<string>,
+  /** What it was made for. */
+  trigger?: CompactionTrigger | null,
+  /** What it should look at above all, in the words of whoever asked for it. */
+  guidance?: string | null,
+  /** The tokens of the last response before it, as far as the provider told. */
+  tokens_before?: number | null, };
 
 /** One task that somebody works on with agents. */
 export type Conversation = {
@@ -541,6 +566,13 @@ export type ItemKind = string;
 /** In which direction to read a session's log. */
 export type ItemsOrder = "descending" | "ascending";
 
+/** What the user said, kept word for word in a summary. */
+export type KeptMessage = {
+  /** The item that has it. */
+  item: ItemId,
+  /** Text and, of the newest message, images. */
+  content: Array<Content>, };
+
 /** Something that is shown at once and kept nowhere; the item that follows has all of it. */
 export type Live = { "started": PartialItem } | { "delta": Delta } | { "dropped": {
     /** The session that it belonged to. */
@@ -856,6 +888,24 @@ export type SessionBlobResult = {
   /** Where to go on; `null` at the end. */
   next: number | null, };
 
+/** Parameters of `session/compact`. */
+export type SessionCompactParams = {
+  /** Which conversation. */
+  conversation_id: ConversationId,
+  /** Which session of it; `null` means the root. */
+  session_id?: SessionId | null,
+  /** What the summary should look at above all; at most 4,000 characters. */
+  guidance?: string | null,
+  /** Only show what the summary would be. */
+  preview?: boolean, };
+
+/** Result of `session/compact`. */
+export type SessionCompactResult = {
+  /** The item of the summary; `null` for a preview. */
+  item_id: ItemId | null,
+  /** The summary. */
+  summary: ContextSummary, };
+
 /** Names one session of a conversation.
  *
  * Written as a lower-case hyphenated UUID; ids made later sort later.
@@ -998,6 +1048,18 @@ export type SessionSnapshot = {
 /** Whether a session is at work. */
 export type SessionStatus = "idle" | "running" | "degraded";
 
+/** Parameters of `session/uncompact`. */
+export type SessionUncompactParams = {
+  /** Which conversation. */
+  conversation_id: ConversationId,
+  /** Which session of it; `null` means the root. */
+  session_id?: SessionId | null, };
+
+/** Result of `session/uncompact`. */
+export type SessionUncompactResult = {
+  /** The item of the summary that counts no longer. */
+  summary: ItemId, };
+
 /** Parameters of `session/update`; what is left out stays.
  *
  * It counts from the next turn on: one that runs ends with what it began with.
@@ -1032,6 +1094,11 @@ export type Snapshot = {
   conversation: Conversation,
   /** Its sessions, the root first. */
   sessions: Array<SessionSnapshot>, };
+
+/** A summary counts no longer: requests are made from the items that it stood for again. */
+export type SummaryUndone = {
+  /** The item of the summary. */
+  summary: ItemId, };
 
 /** A point in time with millisecond precision, written as `2026-12-02T04:22:41.123Z`. */
 export type Timestamp = string;
@@ -1131,7 +1198,7 @@ export type TurnFailure = {
   message: string, };
 
 /** What kind of trouble ended a turn. */
-export type TurnFailureKind = "model" | "refused" | "step_limit" | "storage" | "internal";
+export type TurnFailureKind = "model" | "refused" | "step_limit" | "storage" | "internal" | "context";
 
 /** Names one turn of a session.
  *

@@ -215,4 +215,6 @@ pub enum TurnFailureKind {
     Storage,
     /// A fault in the runtime.
     Internal,
+    /// The conversation does not fit into the model's window, and could not be made shorter.
+    Context,
 }

@@ -14,7 +14,7 @@ use openvaala_core::dialect::openai_responses::{OpenAiResponses, OpenAiResponses
 use openvaala_core::executor::Executor;
 use openvaala_core::executor::local::{LocalExecutor, LocalOptions};
 use openvaala_core::model::{ModelError, ModelErrorKind, ModelEvent, ModelRequest};
-use openvaala_core::{AgentDefinition, Definitions, ModelProvider};
+use openvaala_core::{AgentDefinition, ContextWindows, Definitions, ModelProvider};
 use openvaala_protocol::conversation::ModelRef;
 use openvaala_protocol::rpc::params::provider::Provider;
 
@@ -53,6 +53,8 @@ pub(crate) fn assemble(
         definitions.step_limit = limit;
     }
     definitions.retry = config.retry;
+    definitions.compaction = config.compaction;
+    definitions.context_windows = context_windows(&config);
     definitions.keep_trash = config.keep_trash;
     definitions.unload_after = config.unload_after.or(definitions.unload_after);
     definitions.agents = config
@@ -74,6 +76,16 @@ pub(crate) fn assemble(
         config,
     };
     Ok((assembled, definitions))
+}
+
+fn context_windows(config: &Config) -> BTreeMap<String, ContextWindows> {
+    let known = |provider: &ProviderConfig| match &provider.kind {
+        ProviderKind::Demo => None,
+        ProviderKind::Http(service) => {
+            Some((provider.name.clone(), service.context_windows.clone()))
+        }
+    };
+    config.providers.values().filter_map(known).collect()
 }
 
 fn agent_definition(agent: &AgentConfig, config: &Config) -> AgentDefinition {

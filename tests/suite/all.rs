@@ -14,6 +14,7 @@ mod bad_input;
 mod bench;
 mod clients;
 mod commands;
+mod compaction;
 mod crash;
 mod crash_batches;
 mod deletion;

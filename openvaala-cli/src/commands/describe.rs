@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 
 use openvaala_protocol::content::{Content, ImageData, joined_text};
 use openvaala_protocol::item::{
-    AssistantMessage, Interruption, InterruptionCause, Item, ItemKind, ModelError, Reasoning,
-    ToolCall, ToolResult, ToolResultStatus, UserMessage,
+    AssistantMessage, ContextSummary, Interruption, InterruptionCause, Item, ItemKind, ModelError,
+    Reasoning, SummaryUndone, ToolCall, ToolResult, ToolResultStatus, UserMessage,
 };
 use serde_json::value::RawValue;
 
@@ -34,6 +34,12 @@ pub(super) fn item(item: &Item) -> String {
         }),
         ItemKind::Interruption => body(item, |body: Interruption| {
             format!("[interrupted: {}]", cause(body.cause))
+        }),
+        ItemKind::ContextSummary => body(item, |body: ContextSummary| {
+            format!("[summary of all before]\n{}", clean(&body.text))
+        }),
+        ItemKind::SummaryUndone => body(item, |_: SummaryUndone| {
+            "[the last summary was taken back]".to_owned()
         }),
         other => item.raw_body().ok().map(|body| {
             format!(

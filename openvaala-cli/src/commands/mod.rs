@@ -2,6 +2,7 @@
 
 mod change;
 mod check;
+mod compact;
 mod completions;
 mod config;
 mod delete;
@@ -55,6 +56,7 @@ pub(crate) async fn run(cli: Cli) -> Result<ExitCode, CliError> {
         Command::Unarchive(args) => change::archive(&dirs, &args.ids, false).await,
         Command::Fork(args) => change::fork(&dirs, args).await,
         Command::Set(args) => change::set(&dirs, args).await,
+        Command::Compact(args) => compact::run(&dirs, args).await,
     }
 }
 

@@ -99,6 +99,19 @@ impl Agent {
         scribe.journal.then(Effect::AskModel { turn, request });
     }
 
+    /// Takes the request that was sent back: it will be asked again with less in it.
+    pub(crate) fn withdraw(&mut self, scribe: &mut Scribe) {
+        if let Phase::Asking(answer) = std::mem::replace(&mut self.phase, Phase::Ready) {
+            answer.discard(scribe);
+        }
+        self.failures = 0;
+    }
+
+    /// Counts tokens that were used for the turn beside its own requests.
+    pub(crate) fn add_usage(&mut self, usage: Usage) {
+        self.usage = self.usage.plus(usage);
+    }
+
     /// Takes in an event; gives the ending if that was the last thing to happen.
     pub(crate) fn on_event(
         &mut self,

@@ -55,7 +55,7 @@ impl RetryPolicy {
     }
 
     /// How long to wait after the failure of that attempt (from 1); `None` if that was the last one.
-    pub(super) fn wait(
+    pub(crate) fn wait(
         &self,
         kind: ModelErrorKind,
         attempt: u32,

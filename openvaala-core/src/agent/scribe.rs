@@ -8,7 +8,7 @@ use openvaala_protocol::item::{Item, ItemBody, ItemHead, ToolCall, UserMessage};
 use openvaala_protocol::time::Timestamp;
 use uuid::Uuid;
 
-use crate::context::History;
+use crate::context::{History, last_summary};
 use crate::journal::Journal;
 use crate::model::Messages;
 use crate::session::Effect;
@@ -89,12 +89,25 @@ impl Scribe {
         let items: Vec<Item> = all.into_values().collect();
         self.call_ids.extend(call_ids(&items));
         self.history = History::new(items);
+        if let Some((_, summary)) = last_summary(self.history.items().iter()) {
+            self.history.forget(summary.up_to);
+        }
         self.has_context = true;
     }
 
     /// All items so far, by `pos`.
     pub(crate) fn history(&self) -> &[Item] {
         self.history.items()
+    }
+
+    /// Lets go of what a summary stands for; it stays in the log.
+    pub(crate) fn forget(&mut self, up_to: u64) {
+        self.history.forget(up_to);
+    }
+
+    /// Requests are made from more than is known here: it has to be read from the log again.
+    pub(crate) const fn lose_context(&mut self) {
+        self.has_context = false;
     }
 
     /// The messages of a request to that model of that account; `blobs` has the large images in base64.

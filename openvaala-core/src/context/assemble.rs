@@ -3,8 +3,8 @@
 use std::collections::{HashMap, HashSet};
 
 use openvaala_protocol::conversation::ModelRef;
-use openvaala_protocol::id::BlobId;
-use openvaala_protocol::item::{ContextSummary, Item};
+use openvaala_protocol::id::{BlobId, ItemId};
+use openvaala_protocol::item::{ContextSummary, Item, SummaryUndone};
 
 use super::builder::{MessageBuilder, Target};
 use crate::model::Messages;
@@ -66,10 +66,10 @@ pub(super) fn build(options: AssembleOptions<'_>) -> MessageBuilder {
     } = options;
     let mut builder = MessageBuilder::new(Target::new(target, account));
     let items = in_order(items);
-    let summary = last_summary(&items);
+    let summary = summary_in_force(items.iter().copied());
     let after = summary.as_ref().map_or(0, |summary| summary.up_to);
     if let Some(summary) = summary {
-        builder.begin_with(&summary);
+        builder.begin_with(summary, blobs);
     }
     for item in items {
         if item.head().pos > after {
@@ -91,11 +91,26 @@ fn in_order(items: &[Item]) -> Vec<&Item> {
 }
 
 /// The summary that stands for most. None stands for anything that came after it, whatever it says.
-fn last_summary(items: &[&Item]) -> Option<ContextSummary> {
-    let summaries = items.iter().filter_map(|item| {
+fn summary_in_force<'a>(items: impl Iterator<Item = &'a Item> + Clone) -> Option<ContextSummary> {
+    last_summary(items).map(|(_, summary)| summary)
+}
+
+/// The summary that requests begin with, and its item.
+pub(crate) fn last_summary<'a>(
+    items: impl Iterator<Item = &'a Item> + Clone,
+) -> Option<(ItemId, ContextSummary)> {
+    let undone: HashSet<ItemId> = items.clone().filter_map(undone_by).collect();
+    let summaries = items.filter_map(|item| {
         let mut summary = item.body::<ContextSummary>()?.ok()?;
         summary.up_to = summary.up_to.min(item.head().pos);
-        Some(summary)
+        Some((item.head().id, summary))
     });
-    summaries.max_by_key(|summary| summary.up_to)
+    summaries
+        .filter(|(id, _)| !undone.contains(id))
+        .max_by_key(|(_, summary)| summary.up_to)
+}
+
+/// The summary that counts no longer because of this item.
+pub(crate) fn undone_by(item: &Item) -> Option<ItemId> {
+    Some(item.body::<SummaryUndone>()?.ok()?.summary)
 }

@@ -79,8 +79,9 @@ impl MessageBuilder {
     }
 
     /// Begins with a summary of what came before.
-    pub(super) fn begin_with(&mut self, summary: &ContextSummary) {
-        self.messages.push(Message::User(wording::summary(summary)));
+    pub(super) fn begin_with(&mut self, summary: ContextSummary, blobs: &HashMap<BlobId, String>) {
+        let content = wording::resolve(wording::summary(summary), blobs);
+        self.messages.push(Message::User(content));
     }
 
     /// The messages as they are now.
@@ -227,9 +228,15 @@ impl MessageBuilder {
 }
 
 impl Opening {
+    /// What a summary before the first request of a turn writes comes between the two.
     fn is_followed_by(&self, item: &Item) -> bool {
         let head = item.head();
-        head.kind == ItemKind::Instructions && head.turn == Some(self.turn)
+        let kinds = [
+            ItemKind::Instructions,
+            ItemKind::ContextSummary,
+            ItemKind::RetryNotice,
+        ];
+        kinds.contains(&head.kind) && head.turn == Some(self.turn)
     }
 }
 

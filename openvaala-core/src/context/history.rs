@@ -50,6 +50,13 @@ impl History {
         self.built.take_if(|built| at < built.taken);
     }
 
+    /// Drops all items up to that place; those that requests still need are no longer among them.
+    pub(crate) fn forget(&mut self, up_to: u64) {
+        self.items.retain(|item| item.head().pos > up_to);
+        self.items.shrink_to_fit();
+        self.built = None;
+    }
+
     /// The messages of a request to that model of that account.
     ///
     /// `blobs` has the images, in base64, of all items that were added since the last request.
@@ -62,7 +69,7 @@ impl History {
         let is_usable = |built: &Built| {
             let mut new = self.items.iter().skip(built.taken);
             *built.builder.target() == Target::new(target, account)
-                && new.all(|item| item.head().kind != ItemKind::ContextSummary)
+                && new.all(|item| !moves_beginning(item))
         };
         let mut built = self.built.take().filter(is_usable).unwrap_or_else(|| {
             let options = AssembleOptions {
@@ -78,6 +85,14 @@ impl History {
         self.built = Some(built);
         messages
     }
+}
+
+/// Whether requests begin elsewhere because of this item.
+fn moves_beginning(item: &Item) -> bool {
+    matches!(
+        item.head().kind,
+        ItemKind::ContextSummary | ItemKind::SummaryUndone
+    )
 }
 
 impl Built {

@@ -6,12 +6,15 @@ mod history;
 mod instructions;
 mod pairing;
 mod prompt;
+mod summary;
 #[cfg(test)]
 mod tests;
 mod wording;
 
 pub use self::assemble::{AssembleOptions, assemble};
+pub(crate) use self::assemble::{last_summary, undone_by};
 pub(crate) use self::history::History;
 pub(crate) use self::instructions::read_instructions;
 pub use self::pairing::{PairingError, check_pairing};
 pub use self::prompt::{PromptInput, system_prompt};
+pub(crate) use self::summary::{Replaced, SUMMARY_PROMPT, Survey};

@@ -2,6 +2,7 @@ mod growing;
 mod history;
 mod prompt;
 mod random;
+mod summary;
 
 use std::collections::HashMap;
 

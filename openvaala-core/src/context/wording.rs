@@ -7,8 +7,8 @@ use std::collections::HashMap;
 use openvaala_protocol::content::{Content, ImageData};
 use openvaala_protocol::id::BlobId;
 use openvaala_protocol::item::{
-    AgentMessage, ContextSummary, Instructions, Interruption, InterruptionCause, Skill,
-    ToolResultStatus,
+    AgentMessage, ContextSummary, Instructions, Interruption, InterruptionCause, KeptMessage, Plan,
+    PlanStepState, Skill, ToolResultStatus,
 };
 
 /// What stands before the first message if that is not the user's, which providers refuse.
@@ -21,6 +21,10 @@ pub(super) const CUT_ARGUMENTS: &str =
 /// What is said of a call whose arguments are no JSON object.
 pub(super) const BAD_ARGUMENTS: &str =
     "[the arguments of this call were no JSON object and are shown as {}]";
+
+/// What the model is told to do after a summary.
+const AFTER_SUMMARY: &str = "This stands for everything before it. Go on with what the user asked last from where it \
+    was left; what is done is done.";
 
 pub(super) fn instructions(body: &Instructions) -> Vec<Content> {
     let Instructions {
@@ -43,11 +47,62 @@ pub(super) fn skill(body: &Skill) -> Vec<Content> {
     ))]
 }
 
-pub(super) fn summary(body: &ContextSummary) -> Vec<Content> {
-    let text = &body.text;
-    vec![Content::text(format!(
-        "Summary of the conversation so far:\n<summary>\n{text}\n</summary>"
-    ))]
+/// A summary with all that is kept beside it; images of the user come last.
+pub(super) fn summary(body: ContextSummary) -> Vec<Content> {
+    let ContextSummary {
+        text,
+        messages,
+        plan,
+        files,
+        commands,
+        trigger,
+        ..
+    } = body;
+    let mut said = format!("Summary of the conversation so far:\n<summary>\n{text}\n</summary>");
+    if let Some(plan) = plan {
+        said.push_str("\n\nThe plan:\n");
+        said.push_str(&plan_lines(&plan));
+    }
+    for (title, lines) in [
+        ("Files changed", files),
+        ("Commands that ran then", commands),
+    ] {
+        if !lines.is_empty() {
+            said.push_str(&format!("\n\n{title}:\n- {}", lines.join("\n- ")));
+        }
+    }
+    if !messages.is_empty() {
+        said.push_str("\n\nWhat the user said, word for word, oldest first:");
+    }
+    let mut images = Vec::new();
+    for KeptMessage { content, .. } in messages {
+        said.push_str("\n<user_message>");
+        for piece in content {
+            match piece.as_text() {
+                Some(text) => said.push_str(&format!("\n{text}")),
+                None => images.push(piece),
+            }
+        }
+        said.push_str("\n</user_message>");
+    }
+    if trigger.is_some() {
+        said.push_str("\n\n");
+        said.push_str(AFTER_SUMMARY);
+    }
+    std::iter::once(Content::text(said)).chain(images).collect()
+}
+
+/// A plan, a step a line.
+pub(super) fn plan_lines(plan: &Plan) -> String {
+    let lines = plan.steps.iter().map(|step| {
+        let state = match step.state {
+            PlanStepState::Done => "done",
+            PlanStepState::Running => "running",
+            _ => "pending",
+        };
+        format!("- [{state}] {}", step.text)
+    });
+    lines.collect::<Vec<_>>().join("\n")
 }
 
 pub(super) fn agent_message(body: AgentMessage) -> Vec<Content> {

@@ -325,6 +325,7 @@ mod tests {
             usage: Default::default(),
             created_at: now(),
             updated_at: now(),
+            context_tokens: None,
         };
         state.to_wire()
     }

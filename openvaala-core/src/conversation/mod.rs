@@ -1,6 +1,7 @@
 //! A conversation: its work locations, its sessions, and everybody who watches it.
 
 mod change;
+mod compaction;
 mod cursor;
 mod feed;
 mod handle;
@@ -10,6 +11,7 @@ mod steer;
 mod workspaces;
 
 pub use self::change::ConversationChange;
+pub use self::compaction::{CompactOptions, Compacted};
 pub use self::feed::{FeedEvent, Subscription};
 pub use self::handle::{
     BlobPiece, BlobQuery, ConversationHandle, Details, Input, ItemsPage, ItemsQuery, Sent,

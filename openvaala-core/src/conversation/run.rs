@@ -31,7 +31,8 @@ use crate::environment::{Clock, IdSource};
 use crate::error::RuntimeError;
 use crate::runtime::Definitions;
 use crate::session::{
-    Answer, Request, SessionHandle, SessionReport, SessionStart, Surroundings, session,
+    Answer, CompactionCommand, Request, SessionHandle, SessionReport, SessionStart, Surroundings,
+    session,
 };
 
 /// Requests that may wait for one conversation.
@@ -114,6 +115,10 @@ pub(crate) enum Command {
     Change {
         change: ConversationChange,
         reply: Reply<Conversation>,
+    },
+    Compact {
+        session: SessionId,
+        command: CompactionCommand,
     },
 }
 
@@ -327,6 +332,10 @@ impl ConversationLoop {
             Command::Interrupt { session, reply } => match self.sessions.get(&session) {
                 Some(handle) => handle.interrupt(reply),
                 None => drop(reply.send(Err(self.no_session(session)))),
+            },
+            Command::Compact { session, command } => match self.sessions.get(&session) {
+                Some(handle) => handle.compact(command),
+                None => command.refuse(self.no_session(session)),
             },
             Command::RunningCommands { reply } => {
                 let running = self.sessions.values().map(SessionHandle::running_commands);

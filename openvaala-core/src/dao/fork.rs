@@ -323,6 +323,7 @@ impl Fork<'_> {
             usage,
             created_at: now,
             updated_at: now,
+            context_tokens: None,
         };
         let conversation = ConversationState {
             id,

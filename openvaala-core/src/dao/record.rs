@@ -76,6 +76,9 @@ pub(crate) struct SessionState {
     pub(crate) usage: Usage,
     pub(crate) created_at: Timestamp,
     pub(crate) updated_at: Timestamp,
+    /// The tokens of the last response with its request; `None` if that is not known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) context_tokens: Option<u64>,
 }
 
 /// An input that waits.

@@ -63,6 +63,7 @@ pub(crate) fn root_session(states: &mut States, conversation: &ConversationState
         // Ids of inputs that are not later may have been taken.
         newest_input: Some(conversation.updated_at),
         withdrawn: Vec::new(),
+        context_tokens: None,
         usage: Default::default(),
         created_at: conversation.created_at,
         updated_at: conversation.updated_at,

@@ -13,7 +13,7 @@ use tokio::sync::{mpsc, oneshot, watch};
 use tokio::task::JoinSet;
 
 use super::run::{Command, RuntimeLoop};
-use super::{AgentDefinition, Definitions, Runtime};
+use super::{AgentDefinition, CompactionPolicy, ContextWindows, Definitions, Runtime};
 use crate::agent::RetryPolicy;
 use crate::conversation::ConversationDeps;
 use crate::dao::files::Files;
@@ -160,6 +160,19 @@ impl RuntimeBuilder {
     /// Sets how often a failed model request is asked again; 5 attempts unless set.
     pub const fn retry(mut self, policy: RetryPolicy) -> Self {
         self.definitions.retry = policy;
+        self
+    }
+
+    /// Sets when a conversation is summarised by itself: before 85 % of the model's window unless set.
+    pub const fn compaction(mut self, policy: CompactionPolicy) -> Self {
+        self.definitions.compaction = policy;
+        self
+    }
+
+    /// Sets how much the models of a provider can read.
+    pub fn context_windows(mut self, provider: impl Into<String>, windows: ContextWindows) -> Self {
+        let known = &mut self.definitions.context_windows;
+        known.insert(provider.into(), windows);
         self
     }
 

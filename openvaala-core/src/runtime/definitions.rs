@@ -9,6 +9,7 @@ use openvaala_executor::tool::Tool;
 use openvaala_protocol::conversation::ModelRef;
 use openvaala_protocol::id::ExecutorId;
 
+use super::windows::{CompactionPolicy, ContextWindows};
 use crate::agent::{Limits, RetryPolicy};
 use crate::error::RuntimeError;
 use crate::model::ModelProvider;
@@ -41,6 +42,10 @@ pub struct Definitions {
     pub keep_trash: Option<Duration>,
     /// How long a conversation stays open that nobody uses; 10 minutes unless set, `None` for ever.
     pub unload_after: Option<Duration>,
+    /// When a conversation is summarised by itself.
+    pub compaction: CompactionPolicy,
+    /// How much the models can read, by the name of the provider.
+    pub context_windows: BTreeMap<String, ContextWindows>,
 }
 
 /// An agent with instructions, a model and tools of its own.
@@ -100,6 +105,8 @@ impl Default for Definitions {
             retry: RetryPolicy::default(),
             keep_trash: None,
             unload_after: Some(UNLOAD_AFTER),
+            compaction: CompactionPolicy::default(),
+            context_windows: BTreeMap::new(),
         }
     }
 }
@@ -111,6 +118,11 @@ impl Definitions {
             steps: self.step_limit,
             retry: self.retry,
         }
+    }
+
+    /// How much a model can read, in tokens, if that is known.
+    pub(crate) fn window_of(&self, model: &ModelRef) -> Option<u64> {
+        self.context_windows.get(&model.provider)?.of(&model.model)
     }
 
     /// Finds an agent by name.

@@ -67,6 +67,7 @@ pub(super) async fn create(
         usage: Default::default(),
         created_at: now,
         updated_at: now,
+        context_tokens: None,
     };
     deps.staging.stage(id)?;
     let writer = Writer::new(deps, id, None);

@@ -8,6 +8,7 @@ mod load;
 mod run;
 mod trash;
 mod unload;
+mod windows;
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -28,6 +29,7 @@ pub use self::fork::ForkConversation;
 use self::run::Command;
 use self::trash::TrashCommand;
 pub use self::trash::{DeletedConversation, EmptyTrash};
+pub use self::windows::{CompactionPolicy, ContextWindows};
 use crate::conversation::ConversationHandle;
 use crate::dao::files::Files;
 use crate::dao::index::Index;

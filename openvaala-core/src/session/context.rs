@@ -6,7 +6,7 @@ use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use openvaala_protocol::content::{Content, ImageData};
 use openvaala_protocol::id::BlobId;
-use openvaala_protocol::item::{Item, ToolResult, UserMessage};
+use openvaala_protocol::item::{ContextSummary, Item, ToolResult, UserMessage};
 use openvaala_storage::Error;
 
 use super::run::Surroundings;
@@ -50,9 +50,26 @@ pub(super) async fn load_context(around: &Surroundings) -> Result<LoadedContext,
     Ok(LoadedContext { items, images })
 }
 
+/// The large images in that item.
+pub(super) fn images_of(item: &Item) -> impl Iterator<Item = BlobId> {
+    content_of(item)
+        .into_iter()
+        .filter_map(|content| match content {
+            Content::Image {
+                data: ImageData::Blob(reference),
+                ..
+            } => Some(reference.id),
+            _ => None,
+        })
+}
+
 fn content_of(item: &Item) -> Vec<Content> {
     if let Some(Ok(message)) = item.body::<UserMessage>() {
         return message.content;
+    }
+    if let Some(Ok(summary)) = item.body::<ContextSummary>() {
+        let messages = summary.messages.into_iter();
+        return messages.flat_map(|message| message.content).collect();
     }
     match item.body::<ToolResult>() {
         Some(Ok(result)) => result.content,

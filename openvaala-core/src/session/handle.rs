@@ -1,11 +1,11 @@
 //! The way to a session's loop.
 
 use openvaala_executor::commands::Commands;
-use openvaala_protocol::id::TurnId;
+use openvaala_protocol::id::{ItemId, TurnId};
 use tokio::sync::{mpsc, oneshot};
 
 use super::request::{Answer, Request};
-use crate::conversation::{Input, Sent};
+use crate::conversation::{Compacted, Input, Sent};
 use crate::error::RuntimeError;
 
 /// The way to a session.
@@ -15,7 +15,7 @@ pub(crate) struct SessionHandle {
     pub(super) commands: Commands,
 }
 
-pub(super) type Reply<T> = oneshot::Sender<Result<T, RuntimeError>>;
+pub(crate) type Reply<T> = oneshot::Sender<Result<T, RuntimeError>>;
 
 #[derive(Debug)]
 pub(super) enum Command {
@@ -40,6 +40,29 @@ pub(super) enum Command {
         request: Request,
         reply: Reply<Answer>,
     },
+    Compact(CompactionCommand),
+}
+
+/// What is asked about summaries.
+#[derive(Debug)]
+pub(crate) enum CompactionCommand {
+    Compact {
+        guidance: Option<String>,
+        preview: bool,
+        reply: Reply<Compacted>,
+    },
+    Uncompact {
+        reply: Reply<ItemId>,
+    },
+}
+
+impl CompactionCommand {
+    pub(crate) fn refuse(self, error: RuntimeError) {
+        match self {
+            Self::Compact { reply, .. } => drop(reply.send(Err(error))),
+            Self::Uncompact { reply } => drop(reply.send(Err(error))),
+        }
+    }
 }
 
 impl SessionHandle {
@@ -55,6 +78,9 @@ impl SessionHandle {
     /// Asks something without waiting; a full inbox is an error.
     pub(crate) fn request(&self, request: Request, reply: Reply<Answer>) {
         self.command(Command::Request { request, reply });
+    }
+    pub(crate) fn compact(&self, command: CompactionCommand) {
+        self.command(Command::Compact(command));
     }
 
     /// How many commands run.
@@ -97,6 +123,7 @@ impl SessionHandle {
             Command::Interrupt { reply } => drop(reply.send(Err(error))),
             Command::Request { reply, .. } => drop(reply.send(Err(error))),
             Command::IsIdle { reply } => drop(reply.send(false)),
+            Command::Compact(command) => command.refuse(error),
             Command::Settle { done } | Command::Stop { done } => drop(done.send(())),
         }
     }

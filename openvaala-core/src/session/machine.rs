@@ -8,19 +8,21 @@ use openvaala_executor::tool::Toolbox;
 use openvaala_protocol::conversation::{ModelRef, WorkLocation};
 use openvaala_protocol::event::Live;
 use openvaala_protocol::id::{BlobId, ItemId, TurnId};
-use openvaala_protocol::item::{Instructions, InterruptionCause, Item};
+use openvaala_protocol::item::{ContextSummary, Instructions, InterruptionCause, Item};
 use openvaala_protocol::rpc::params::session::SendMode;
 
+use super::compaction::{Compactor, Order};
 use super::inputs::{Inputs, Known};
 use super::look_up::LookedUp;
 use super::queue::Queue;
 use super::request::{Answer, Request};
-use crate::agent::{Agent, AgentEvent, Alarm, Limits, RunningCall, Scribe, Tick};
+use crate::agent::{Agent, AgentEvent, Alarm, Failure, Limits, RunningCall, Scribe, Tick};
+use crate::context::Survey;
 use crate::conversation::Input;
 use crate::dao::record::{SessionState, State, TurnState};
 use crate::dao::tail::Accepted;
 use crate::journal::Commit;
-use crate::model::{Messages, OutputSchema};
+use crate::model::{Messages, ModelEvent, OutputSchema};
 
 /// Names a request that waits for a reply; made by the shell.
 pub(crate) type ReplyId = u64;
@@ -40,6 +42,8 @@ pub(crate) enum Refusal {
     /// An order does not name exactly what waits: how they differ.
     QueueChanged(String),
     InvalidInput(String),
+    /// Nothing could be summarised, or no summary be taken back.
+    NotCompacted(String),
 }
 
 /// What a session is asked or told.
@@ -96,6 +100,18 @@ pub(crate) enum Event {
         reply: ReplyId,
         request: Request,
     },
+    /// Somebody asks for a summary, or to take the last one back.
+    Compact(Order),
+    /// What a summary needs was found out.
+    Surveyed {
+        request: u64,
+        survey: Result<Survey, String>,
+    },
+    /// The model writes a summary.
+    Summary {
+        request: u64,
+        event: Result<ModelEvent, Failure>,
+    },
 }
 
 /// What a session wants done.
@@ -146,6 +162,29 @@ pub(crate) enum Effect {
         reply: ReplyId,
         answer: Answer,
     },
+    /// Find out what a summary needs besides the items; with `load`, read what requests are made from as well.
+    Survey {
+        request: u64,
+        load: bool,
+    },
+    /// Ask the model for a summary, after that time.
+    AskSummary {
+        request: u64,
+        wait: Duration,
+    },
+    /// Nothing is needed any more of the items that are not in the history.
+    Forgotten,
+    /// The summary is on disk, or only to be looked at.
+    Compacted {
+        reply: ReplyId,
+        item: Option<ItemId>,
+        summary: Box<ContextSummary>,
+    },
+    /// The summary counts no longer.
+    Uncompacted {
+        reply: ReplyId,
+        summary: ItemId,
+    },
 }
 
 /// What a session begins with.
@@ -177,6 +216,7 @@ pub(crate) struct SessionMachine {
     stopped: bool,
     /// Set when a commit has failed: nothing is decided until the state has been read anew.
     pub(super) broken: bool,
+    pub(super) compaction: Compactor,
 }
 
 /// The turn that runs.
@@ -211,6 +251,7 @@ impl SessionMachine {
             interrupts: Vec::new(),
             stopped: false,
             broken: false,
+            compaction: Compactor::default(),
         }
     }
 
@@ -294,6 +335,9 @@ impl SessionMachine {
                 .turn
                 .as_ref()
                 .is_some_and(|active| active.agent.is_open(call.result)),
+            Effect::Survey { request, .. } | Effect::AskSummary { request, .. } => {
+                self.is_summarising(*request)
+            }
             _ => true,
         }
     }
@@ -318,7 +362,7 @@ impl SessionMachine {
                     if let Some(context) = context {
                         self.scribe.load(context);
                     }
-                    self.instruct(tick, turn, instructions);
+                    self.instruct(tick, Some(turn), instructions);
                     self.agent(tick, AgentEvent::Prepared { toolbox, account });
                 }
             }
@@ -337,6 +381,9 @@ impl SessionMachine {
             Event::InputsNotFound { message } => self.inputs_not_found(&message),
             Event::Recover { turns, failure } => self.recover(tick, turns, failure),
             Event::Request { reply, request } => self.request(tick, reply, request),
+            Event::Compact(order) => self.compact(tick, order),
+            Event::Surveyed { request, survey } => self.surveyed(tick, request, survey),
+            Event::Summary { request, event } => self.summary_event(tick, request, event),
         }
     }
 
@@ -364,7 +411,9 @@ impl SessionMachine {
             Known::New => {}
         }
         let refusal = match mode {
-            SendMode::IdleOnly if self.turn.is_some() => Some(Refusal::Busy),
+            SendMode::IdleOnly if self.turn.is_some() || self.is_compacting() => {
+                Some(Refusal::Busy)
+            }
             _ if self.queue.is_full() => Some(Refusal::QueueFull),
             _ => None,
         };
@@ -385,6 +434,7 @@ impl SessionMachine {
 
     fn interrupt(&mut self, tick: &mut Tick<'_>, reply: Option<ReplyId>, cause: InterruptionCause) {
         let Some(active) = &mut self.turn else {
+            self.drop_summary(&Refusal::NotCompacted("interrupted".to_owned()));
             if let Some(reply) = reply {
                 self.scribe
                     .journal
@@ -398,6 +448,9 @@ impl SessionMachine {
     }
 
     fn agent(&mut self, tick: &mut Tick<'_>, event: AgentEvent) {
+        let Some(event) = self.watch(event) else {
+            return;
+        };
         let Some(active) = &mut self.turn else { return };
         let ending = active.agent.on_event(&mut self.scribe, tick, event);
         self.end_turn(tick, ending);
@@ -405,6 +458,9 @@ impl SessionMachine {
 
     /// Starts what can start: the next model request of the running turn, or the next turn.
     fn go_on(&mut self, tick: &mut Tick<'_>) {
+        if self.turn.is_none() && self.is_compacting() {
+            return;
+        }
         if self.turn.is_none() && !self.stopped {
             if let Some(input) = self.queue.next_turn() {
                 self.start_turn(tick, input);
@@ -416,6 +472,9 @@ impl SessionMachine {
             .as_ref()
             .is_some_and(|active| active.agent.is_ready())
         {
+            if self.compact_first(tick) {
+                return;
+            }
             self.take_steers(tick);
             if let Some(active) = &mut self.turn {
                 active.agent.ask(&mut self.scribe);
@@ -450,13 +509,16 @@ impl SessionMachine {
             self.scribe.journal.now(Effect::AbandonTools);
         }
         let refusal = Refusal::NotWritten(message.clone());
+        self.drop_summary(&refusal);
         let mut replies: Vec<ReplyId> = self.interrupts.drain(..).collect();
         let looked_up = std::mem::take(&mut self.looked_up);
         replies.extend(looked_up.iter().map(LookedUp::reply));
         for effect in self.scribe.journal.failed(n) {
             if let Effect::Sent { reply, .. }
             | Effect::Interrupted { reply, .. }
-            | Effect::Answer { reply, .. } = effect
+            | Effect::Answer { reply, .. }
+            | Effect::Compacted { reply, .. }
+            | Effect::Uncompacted { reply, .. } = effect
             {
                 replies.push(reply);
             }

@@ -1,5 +1,6 @@
 //! A session: one agent's line of work, one turn at a time, and the inputs that wait for it.
 
+mod compaction;
 mod context;
 mod handle;
 mod inputs;
@@ -19,7 +20,7 @@ mod spool;
 mod tools;
 mod turn;
 
-pub(crate) use self::handle::SessionHandle;
+pub(crate) use self::handle::{CompactionCommand, SessionHandle};
 pub(crate) use self::inputs::Inputs;
 pub(crate) use self::machine::{Effect, SessionSetup};
 pub(crate) use self::opening::open_session;

@@ -1,5 +1,6 @@
 //! The shell around the session machine: performs its effects and brings back what came of them.
 
+mod compaction;
 mod model;
 mod perform;
 mod request;
@@ -19,6 +20,7 @@ use tokio::sync::{mpsc, oneshot, watch};
 use tokio::task::JoinSet;
 use tokio_util::task::TaskTracker;
 
+use self::compaction::Orders;
 use self::model::{Asked, next_model_event};
 use super::context::LoadedContext;
 use super::handle::{Command, Reply, SessionHandle};
@@ -130,6 +132,7 @@ pub(crate) fn session(
         broken: None,
         stopping: Vec::new(),
         settling: Vec::new(),
+        orders: Orders::default(),
     };
     (handle, run.run(start.turns))
 }
@@ -160,6 +163,8 @@ struct SessionLoop {
     broken: Option<String>,
     stopping: Vec<oneshot::Sender<()>>,
     settling: Vec<oneshot::Sender<()>>,
+    /// Those who have asked for a summary, or to take one back.
+    orders: Orders,
 }
 
 /// What comes back from work outside the loop.
@@ -189,6 +194,11 @@ enum Done {
     Edited {
         reply: ReplyId,
         request: Result<Request, Error>,
+    },
+    Surveyed {
+        request: u64,
+        result: Result<Box<Findings>, RuntimeError>,
+        commands: Vec<String>,
     },
 }
 
@@ -246,7 +256,8 @@ impl SessionLoop {
 
     /// Whether a stop was asked for and nothing is left to be written.
     fn is_over(&self) -> bool {
-        let idle = self.machine.running_turn().is_none() && !self.writing;
+        let at_work = self.machine.running_turn().is_some() || self.machine.is_compacting();
+        let idle = !at_work && !self.writing;
         !self.stopping.is_empty() && (idle || self.broken.is_some())
     }
 
@@ -254,6 +265,7 @@ impl SessionLoop {
     fn is_idle(&self) -> bool {
         self.machine.running_turn().is_none()
             && self.machine.is_queue_empty()
+            && !self.machine.is_compacting()
             && self.sends.is_empty()
             && self.requests.is_empty()
             && self.interrupts.is_empty()
@@ -294,6 +306,7 @@ impl SessionLoop {
                 let _ = reply.send(self.is_idle());
             }
             Command::Settle { done } => self.settling.push(done),
+            Command::Compact(command) => self.order(reply_id, command).await,
             Command::Stop { done } => {
                 self.stopping.push(done);
                 self.event(Event::Stop).await;
@@ -442,6 +455,11 @@ impl SessionLoop {
                 reply,
                 request: Err(error),
             } => self.refuse(reply, error.into()),
+            Done::Surveyed {
+                request,
+                result,
+                commands,
+            } => self.surveyed(request, result, commands).await,
         }
     }
 

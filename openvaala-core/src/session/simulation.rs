@@ -26,16 +26,19 @@ use proptest::prelude::*;
 use uuid::{Builder, Uuid};
 
 use self::requests::Changes;
+use super::compaction::{Order, Wanted};
 use super::inputs::Inputs;
 use super::machine::{Effect, Event, ReplyId, SessionMachine, SessionSetup};
 use crate::agent::{
     AgentEvent, Alarm, Failure, Limits, RetryPolicy, RunningCall, Tick, ToolOutcome,
 };
+use crate::context::{Survey, last_summary};
 use crate::conversation::Input;
 use crate::dao::record::{ConversationState, SessionState, State, TurnState};
 use crate::dao::tail::{Accepted, LatestStates, RecentItems, latest_of};
 use crate::journal::Commit;
 use crate::model::{ModelErrorKind, ModelEvent, PartKind, StopReason};
+use crate::runtime::CompactionPolicy;
 
 /// What is on disk.
 #[derive(Clone, Debug, Default)]
@@ -138,6 +141,8 @@ struct Simulation {
     started: BTreeSet<ItemId>,
     needs_reload: Option<String>,
     changes: Changes,
+    surveying: Option<(u64, bool)>,
+    summarising: Option<u64>,
 }
 
 impl Simulation {
@@ -162,12 +167,13 @@ impl Simulation {
             usage: Usage::default(),
             created_at: now,
             updated_at: now,
+            context_tokens: None,
         };
         let parameters = serde_json::value::to_raw_value(&serde_json::json!({"type": "object"}));
         let spec = ToolSpec::new("tool".into(), "does nothing".into(), parameters.unwrap());
         let toolbox = Toolbox::new(vec![Offer::runtime(Arc::new(NoTool(spec)))]).unwrap();
         Self {
-            machine: SessionMachine::new(whole(setup.clone(), &[])),
+            machine: machine(whole(setup.clone(), &[])),
             disk: Disk {
                 metadata: vec![
                     State::Conversation(conversation(&setup)),
@@ -194,6 +200,8 @@ impl Simulation {
             started: BTreeSet::new(),
             needs_reload: None,
             changes: Changes::default(),
+            surveying: None,
+            summarising: None,
         }
     }
 
@@ -263,8 +271,10 @@ impl Simulation {
                 assert_eq!(open_calls(self.machine.history()), Vec::<String>::new());
                 let mut written = self.disk.items.clone();
                 written.sort_by_key(|item| item.head().pos);
+                let summary = last_summary(written.iter()).map(|(_, summary)| summary);
+                let up_to = summary.map_or(0, |summary| summary.up_to);
                 // What was changed between turns is no part of a request, and may be on its way.
-                written.retain(|item| item.head().turn.is_some());
+                written.retain(|item| item.head().turn.is_some() && item.head().pos > up_to);
                 let of_turns = self.machine.history().iter();
                 let of_turns = of_turns.filter(|item| item.head().turn.is_some());
                 assert_eq!(
@@ -274,7 +284,7 @@ impl Simulation {
                 );
                 (self.asking, self.parts) = (Some(request), 0);
             }
-            Effect::DropModel => self.asking = None,
+            Effect::DropModel => (self.asking, self.summarising) = (None, None),
             Effect::StartTool(call) => {
                 assert!(
                     self.started.insert(call.result),
@@ -291,6 +301,30 @@ impl Simulation {
             Effect::AbandonTools => self.tools.clear(),
             Effect::Alarm { turn, alarm, .. } => self.alarm = Some((turn, alarm)),
             Effect::Reload { message } => self.needs_reload = Some(message),
+            Effect::Survey { request, load } => self.surveying = Some((request, load)),
+            Effect::AskSummary { request, .. } => {
+                assert_eq!((self.asking, self.summarising), (None, None));
+                assert!(self.machine.summary_question().is_some());
+                self.summarising = Some(request);
+            }
+            Effect::Forgotten => {}
+            Effect::Compacted { reply, item, .. } => {
+                self.replies
+                    .remove(&reply)
+                    .expect("a reply to something asked");
+                assert!(item.is_none_or(|item| self.disk.places_of(item) == 1));
+            }
+            Effect::Uncompacted { reply, summary } => {
+                self.replies
+                    .remove(&reply)
+                    .expect("a reply to something asked");
+                let last = last_summary(self.disk.items.iter()).map(|(id, _)| id);
+                assert_ne!(
+                    last,
+                    Some(summary),
+                    "a summary that was taken back counts no longer"
+                );
+            }
         }
     }
 
@@ -370,6 +404,7 @@ impl Simulation {
     fn restart(&mut self, failure: Option<String>) {
         self.commits.clear();
         (self.preparing, self.asking, self.alarm) = (None, None, None);
+        (self.surveying, self.summarising) = (None, None);
         self.tools.clear();
         self.replies.clear();
         self.again.clear();
@@ -390,7 +425,7 @@ impl Simulation {
             expected,
             "the end of the log tells all that the whole of it does"
         );
-        self.machine = SessionMachine::new(by_tail);
+        self.machine = machine(by_tail);
         self.event(Event::Recover { turns, failure });
         for input in &self.acked {
             let known = self.disk.places_of(*input);
@@ -467,7 +502,7 @@ impl Simulation {
                 });
                 event(ModelEvent::Delta {
                     part,
-                    text: "word ".into(),
+                    text: "word ".repeat(400),
                 });
                 self.parts += 1;
             }
@@ -492,7 +527,9 @@ impl Simulation {
             }),
             5 => {
                 self.asking = None;
-                let failure = Failure::new(ModelErrorKind::Connection, "reset".to_owned());
+                let kinds = [ModelErrorKind::Connection, ModelErrorKind::ContextTooLong];
+                let kind = kinds[usize::from(choice >> 5) % 2];
+                let failure = Failure::new(kind, "reset".to_owned());
                 let failed = AgentEvent::ModelFailed { request, failure };
                 self.event(Event::Agent(failed));
             }
@@ -500,10 +537,9 @@ impl Simulation {
                 self.asking = None;
                 let reasons = [StopReason::Done, StopReason::Length, StopReason::Refused];
                 let reason = reasons[usize::from(choice >> 5) % 3];
-                let finished = ModelEvent::Finished {
-                    reason,
-                    usage: Usage::default(),
-                };
+                let mut usage = Usage::default();
+                usage.input_tokens = (choice & 16 == 0).then_some(u64::from(choice) * 10);
+                let finished = ModelEvent::Finished { reason, usage };
                 self.event(Event::Agent(AgentEvent::Model {
                     request,
                     event: finished,
@@ -548,6 +584,68 @@ impl Simulation {
         }
     }
 
+    fn order(&mut self, detail: u8) {
+        if let Some(failure) = self.needs_reload.take() {
+            self.restart(Some(failure));
+        }
+        self.last_reply += 1;
+        let reply = self.last_reply;
+        self.replies.insert(reply, ItemId::from_uuid(Uuid::nil()));
+        let wanted = [Wanted::Summary, Wanted::Preview, Wanted::Undo][usize::from(detail) % 3];
+        let guidance = None;
+        self.event(Event::Compact(Order {
+            reply,
+            wanted,
+            guidance,
+        }));
+    }
+
+    fn surveyed(&mut self, detail: u8) {
+        let Some((request, load)) = self.surveying.take() else {
+            return;
+        };
+        let survey = Survey {
+            context: load.then(|| self.disk.items.clone()),
+            ..Survey::default()
+        };
+        let survey = if detail.is_multiple_of(8) {
+            Err("no such folder".to_owned())
+        } else {
+            Ok(survey)
+        };
+        self.event(Event::Surveyed { request, survey });
+    }
+
+    fn summary(&mut self, detail: u8) {
+        let Some(request) = self.summarising.take() else {
+            return;
+        };
+        let mut event = |event| self.event(Event::Summary { request, event });
+        match detail % 8 {
+            0 => event(Err(Failure::new(
+                ModelErrorKind::Connection,
+                "reset".to_owned(),
+            ))),
+            1 => event(Err(Failure::new(
+                ModelErrorKind::ContextTooLong,
+                "long".to_owned(),
+            ))),
+            kind => {
+                let (part, length) = (0, [0, 1, 1, 1, 1, 10_000][usize::from(kind - 2)]);
+                let text = "sum".repeat(length);
+                event(Ok(ModelEvent::Started {
+                    part,
+                    kind: PartKind::Text,
+                }));
+                event(Ok(ModelEvent::Delta { part, text }));
+                event(Ok(ModelEvent::Finished {
+                    reason: StopReason::Done,
+                    usage: Usage::default(),
+                }));
+            }
+        }
+    }
+
     fn interrupt(&mut self) {
         self.last_reply += 1;
         let reply = Some(self.last_reply);
@@ -560,7 +658,7 @@ impl Simulation {
     }
 
     fn step(&mut self, choice: u8, detail: u8) {
-        match choice % 20 {
+        match choice % 26 {
             0 | 1 => self.send(SendMode::Queue, detail),
             2 => self.send(SendMode::Steer, detail),
             3 => self.send(SendMode::IdleOnly, detail),
@@ -583,6 +681,9 @@ impl Simulation {
             17 => self.withdraw(detail),
             18 => self.reorder(detail),
             19 => self.change(detail),
+            20 if detail.is_multiple_of(2) => self.order(detail / 2),
+            21 => self.surveyed(detail),
+            22 => self.summary(detail),
             _ => self.write(),
         }
         let running = self
@@ -622,6 +723,10 @@ impl Simulation {
                 self.found();
             } else if self.preparing.is_some() {
                 self.prepared(1);
+            } else if self.surveying.is_some() {
+                self.surveyed(1);
+            } else if self.summarising.is_some() {
+                self.summary(3);
             } else if self.asking.is_some() {
                 self.model(7);
             } else if !self.tools.is_empty() {
@@ -649,6 +754,7 @@ impl Simulation {
             "every call has a result"
         );
         assert!(self.replies.is_empty(), "everybody got an answer");
+        assert!(!self.machine.is_compacting(), "every summary has an end");
         for input in &self.acked {
             assert_eq!(
                 self.disk.places_of(*input),
@@ -663,6 +769,12 @@ impl Simulation {
             "what waits is held, or it would have run"
         );
     }
+}
+
+fn machine(setup: SessionSetup) -> SessionMachine {
+    let mut machine = SessionMachine::new(setup);
+    machine.set_compaction(CompactionPolicy::default(), Some(1_000));
+    machine
 }
 
 /// What a session begins with that knows all of its log.

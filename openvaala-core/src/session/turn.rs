@@ -7,7 +7,7 @@ use openvaala_protocol::id::TurnId;
 use openvaala_protocol::item::{Instructions, Interruption, InterruptionCause, UserMessage};
 use openvaala_protocol::usage::Usage;
 
-use super::machine::{ActiveTurn, Effect, SessionMachine};
+use super::machine::{ActiveTurn, Effect, Refusal, SessionMachine};
 use crate::agent::{Agent, Ending, Tick};
 use crate::dao::record::{QueuedInput, State, TurnState};
 
@@ -33,6 +33,7 @@ impl SessionMachine {
             last_seq: 0,
         };
         self.state.active_turn = Some(id);
+        self.compaction_of_new_turn();
         self.scribe.journal.state(State::Turn(state.clone()));
         let agent = Agent::new(id, self.state.model.clone(), self.limits);
         let agent_name = self.state.agent.clone();
@@ -50,7 +51,7 @@ impl SessionMachine {
     pub(super) fn instruct(
         &mut self,
         tick: &mut Tick<'_>,
-        turn: TurnId,
+        turn: Option<TurnId>,
         instructions: Vec<Instructions>,
     ) {
         let known: BTreeMap<String, Instructions> = self
@@ -61,7 +62,7 @@ impl SessionMachine {
             .collect();
         for instructions in instructions {
             if known.get(&instructions.path) != Some(&instructions) {
-                self.scribe.append(tick, Some(turn), &instructions);
+                self.scribe.append(tick, turn, &instructions);
             }
         }
     }
@@ -91,6 +92,7 @@ impl SessionMachine {
             return;
         };
         let id = state.id;
+        self.drop_summary(&Refusal::Busy);
         (state.steps, state.usage, state.ended_at) = (agent.steps(), agent.usage(), Some(tick.now));
         self.queue.turn_ended();
         match ending {

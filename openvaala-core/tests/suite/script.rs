@@ -39,6 +39,12 @@ pub(crate) enum Step {
     Refuse,
     /// Has a fault.
     Panic,
+    /// Says that, after so many tokens.
+    SayAfter(u64, &'static str),
+    /// Asks for a tool, after so many tokens.
+    CallAfter(u64, (&'static str, String)),
+    /// Says that the request is too long.
+    TooLong,
 }
 
 /// A model that does the steps of its script one after the other, and then says "done" for ever.
@@ -102,12 +108,26 @@ impl ModelProvider for Script {
             }
             Step::Refuse => events(text_part("no", true), finished(StopReason::Refused)),
             Step::Panic => panic!("the script has a fault"),
+            Step::SayAfter(tokens, text) => events(text_part(text, true), finished_after(tokens)),
+            Step::CallAfter(tokens, call) => events(call_parts(vec![call]), finished_after(tokens)),
+            Step::TooLong => {
+                let kind = ModelErrorKind::ContextTooLong;
+                return Err(ModelError::new(kind, "too long").with_status(400));
+            }
         })
     }
 
     fn account(&self) -> Option<&str> {
         None
     }
+}
+
+fn finished_after(tokens: u64) -> ModelEvent {
+    let mut usage = Usage::default();
+    usage.input_tokens = Some(tokens);
+    usage.output_tokens = Some(0);
+    let reason = StopReason::Done;
+    ModelEvent::Finished { reason, usage }
 }
 
 fn events(

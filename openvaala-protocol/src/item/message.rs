@@ -3,8 +3,9 @@
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
+use super::notice::Plan;
 use crate::content::Content;
-use crate::id::SessionId;
+use crate::id::{ItemId, SessionId};
 
 /// What a person (or a program for one) said.
 #[derive(Clone, Debug, Default, Deserialize, Eq, PartialEq, Serialize)]
@@ -120,7 +121,9 @@ impl Opaque {
 }
 
 /// A summary that stands for all items before it when a request is built.
-#[derive(Clone, Debug, Deserialize, Eq, PartialEq, Serialize)]
+///
+/// Those items stay in the log. What must not depend on how well a model summarises is kept beside its text.
+#[derive(Clone, Debug, Default, Deserialize, Eq, PartialEq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema, ts_rs::TS))]
 #[non_exhaustive]
 pub struct ContextSummary {
@@ -129,6 +132,79 @@ pub struct ContextSummary {
     /// The `pos` of the last item that it stands for.
     #[cfg_attr(feature = "schema", ts(type = "number"))]
     pub up_to: u64,
+    /// What the user said in the items that it stands for, word for word, oldest first: the newest always, older ones
+    /// as far as there is room.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub messages: Vec<KeptMessage>,
+    /// The agent's list of steps as it was.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub plan: Option<Plan>,
+    /// The files that were changed, as the tools named them.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub files: Vec<String>,
+    /// The commands that ran when it was made: number and command line.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub commands: Vec<String>,
+    /// What it was made for.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub trigger: Option<CompactionTrigger>,
+    /// What it should look at above all, in the words of whoever asked for it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub guidance: Option<String>,
+    /// The tokens of the last response before it, as far as the provider told.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "schema", ts(type = "number | null"))]
+    pub tokens_before: Option<u64>,
+}
+
+/// What the user said, kept word for word in a summary.
+#[derive(Clone, Debug, Deserialize, Eq, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema, ts_rs::TS))]
+#[non_exhaustive]
+pub struct KeptMessage {
+    /// The item that has it.
+    pub item: ItemId,
+    /// Text and, of the newest message, images.
+    pub content: Vec<Content>,
+}
+
+impl KeptMessage {
+    /// The content of that item.
+    #[must_use]
+    pub const fn new(item: ItemId, content: Vec<Content>) -> Self {
+        Self { item, content }
+    }
+}
+
+/// What a summary was made for.
+#[derive(Clone, Copy, Debug, Deserialize, Eq, Hash, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema, ts_rs::TS))]
+#[serde(rename_all = "snake_case")]
+#[non_exhaustive]
+pub enum CompactionTrigger {
+    /// The context had grown past its share of the model's window.
+    Share,
+    /// The provider said that the request is too long.
+    Overflow,
+    /// Somebody asked for it.
+    Manual,
+}
+
+/// A summary counts no longer: requests are made from the items that it stood for again.
+#[derive(Clone, Copy, Debug, Deserialize, Eq, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema, ts_rs::TS))]
+#[non_exhaustive]
+pub struct SummaryUndone {
+    /// The item of the summary.
+    pub summary: ItemId,
+}
+
+impl SummaryUndone {
+    /// That summary counts no longer.
+    #[must_use]
+    pub const fn new(summary: ItemId) -> Self {
+        Self { summary }
+    }
 }
 
 /// A skill that was brought into the context.

@@ -15,8 +15,8 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::value::{RawValue, to_raw_value};
 
 pub use self::message::{
-    AgentMessage, AssistantMessage, ContextSummary, Instructions, Opaque, Reasoning, Skill,
-    UserMessage,
+    AgentMessage, AssistantMessage, CompactionTrigger, ContextSummary, Instructions, KeptMessage,
+    Opaque, Reasoning, Skill, SummaryUndone, UserMessage,
 };
 pub use self::notice::{
     AgentChange, Approval, ApprovalState, ExecutorChange, HookRun, Interruption, InterruptionCause,
@@ -321,6 +321,8 @@ kinds! {
     RetryNotice, "retry_notice";
     /// The session goes on with another agent.
     AgentChange, "agent_change";
+    /// A summary counts no longer.
+    SummaryUndone, "summary_undone";
 }
 
 impl fmt::Display for ItemKind {

@@ -11,7 +11,9 @@ use super::error::ErrorCode::{
     Overloaded, QueueChanged, Runtime, SessionBusy, SessionNotFound,
 };
 use super::error::RpcError;
-use super::params::{check, conversation, pending, provider, server, session, trash, update};
+use super::params::{
+    check, compaction, conversation, pending, provider, server, session, trash, update,
+};
 
 /// One method of the protocol, as a type.
 pub trait Method {
@@ -63,7 +65,7 @@ macro_rules! methods {
         /// The methods as types.
         pub mod method {
             #[allow(unused_imports, reason = "not every row names every module")]
-            use super::{check, conversation, pending, provider, server, session, trash, update};
+            use super::{check, compaction, conversation, pending, provider, server, session, trash, update};
 
             $($(#[doc = $about])+
             #[derive(Clone, Copy, Debug)]
@@ -270,6 +272,15 @@ methods! {
     /// It works at the same locations with the same model and agent, and says in `forked_from` where it comes from. A cut that would
     /// separate a call from its result is refused with `invalid_params`, which names the nearest items that can be cut behind.
     ConversationFork = "conversation/fork": update::ForkParams => update::ForkResult, [ConversationNotFound, SessionNotFound, Runtime], "0.1";
+    /// Puts a summary in the place of what was said so far; the old items stay in the log.
+    ///
+    /// The model of the session writes it. With `preview` nothing changes but the count of tokens. The result comes
+    /// when the summary is written down; `session/interrupt` ends the wait.
+    SessionCompact = "session/compact": compaction::CompactParams => compaction::CompactResult, [SessionBusy, ConversationNotFound, SessionNotFound, Overloaded, Runtime], "0.1";
+    /// Takes the last summary back: requests are made from the items that it stood for again.
+    ///
+    /// What was said since stays.
+    SessionUncompact = "session/uncompact": compaction::UncompactParams => compaction::UncompactResult, [SessionBusy, ConversationNotFound, SessionNotFound, Overloaded, Runtime], "0.1";
 }
 
 notifications! {

@@ -106,6 +106,14 @@ const REQUESTS: &[(&str, &str)] = &[
         "conversation/fork",
         r#"{"conversation_id":"0192d3f5-8c1e-7a5b-9c2d-3e4f5a6b7c8d","session_id":null,"item_id":"0192d3f5-8c1e-7a5b-9c2d-000000000002"}"#,
     ),
+    (
+        "session/compact",
+        r#"{"conversation_id":"0192d3f5-8c1e-7a5b-9c2d-3e4f5a6b7c8d","session_id":null,"guidance":"the numbers","preview":true}"#,
+    ),
+    (
+        "session/uncompact",
+        r#"{"conversation_id":"0192d3f5-8c1e-7a5b-9c2d-3e4f5a6b7c8d","session_id":null}"#,
+    ),
 ];
 
 /// One message of every notification, and one of every shape of those that have several.
@@ -197,6 +205,8 @@ fn written(call: &Call) -> Box<RawValue> {
         Call::SessionUpdate(params) => to_raw_value(params),
         Call::ConversationUpdate(params) => to_raw_value(params),
         Call::ConversationFork(params) => to_raw_value(params),
+        Call::SessionCompact(params) => to_raw_value(params),
+        Call::SessionUncompact(params) => to_raw_value(params),
         other => panic!("this test does not know {other:?}"),
     };
     written.unwrap()

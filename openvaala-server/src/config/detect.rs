@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use openvaala_core::ContextWindows;
 use openvaala_core::dialect::http::default_client;
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
@@ -126,6 +127,7 @@ const fn service(speaks: ProviderType, base_url: String, key: Key) -> ProviderKi
         headers: Vec::new(),
         idle_timeout: None,
         max_tokens: None,
+        context_windows: ContextWindows::unknown(),
     })
 }
 

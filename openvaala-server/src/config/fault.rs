@@ -167,6 +167,7 @@ const HARMLESS: &[&str] = &[
     "instructions",
     "provider",
     "retry",
+    "compaction",
     "step_limit",
     "tools",
     "trash",

@@ -8,11 +8,13 @@ use std::path::{Path, PathBuf};
 
 use serde::de::DeserializeOwned;
 
-use openvaala_core::RetryPolicy;
+use openvaala_core::{CompactionPolicy, ContextWindows, RetryPolicy};
 
 use super::agents::load_agents;
 use super::fault::{ConfigError, ConfigFault};
-use super::schema::{HttpProviderFile, MainFile, ProviderHead, RetrySection, check_key};
+use super::schema::{
+    CompactionSection, HttpProviderFile, MainFile, ProviderHead, RetrySection, check_key,
+};
 use super::{
     Config, DEMO, HttpProvider, Key, ModelChoice, ProviderConfig, ProviderKind, ProviderType,
 };
@@ -90,6 +92,7 @@ fn config(
         environment_allow: main.environment.allow,
         step_limit: main.step_limit.map(|limit| limit.0),
         retry: retry(&main.retry),
+        compaction: compaction(&main.compaction),
         idle_exit: main.idle_exit_seconds.map(|seconds| seconds.0),
         keep_trash: main.trash.keep_days.map(|days| days.0),
         unload_after: main.unload_after_seconds.map(|seconds| seconds.0),
@@ -97,6 +100,17 @@ fn config(
         agents: BTreeMap::new(),
         warnings,
     }
+}
+
+fn compaction(section: &CompactionSection) -> CompactionPolicy {
+    let mut policy = CompactionPolicy::default();
+    if let Some(automatic) = section.automatic {
+        policy = policy.with_automatic(automatic);
+    }
+    if let Some(share) = section.share_percent {
+        policy = policy.with_share_percent(share.0);
+    }
+    policy
 }
 
 fn retry(section: &RetrySection) -> RetryPolicy {
@@ -151,6 +165,13 @@ fn load_provider(
     http_provider(path, &text, name, file, environment)
 }
 
+fn windows(any: Option<u64>, models: BTreeMap<String, u64>) -> ContextWindows {
+    let begin = any.map_or_else(ContextWindows::default, ContextWindows::of_all);
+    models.into_iter().fold(begin, |windows, (model, tokens)| {
+        windows.with_model(model, tokens)
+    })
+}
+
 fn http_provider(
     path: &Path,
     text: &str,
@@ -196,6 +217,7 @@ fn http_provider(
             headers: file.headers.into_vec(),
             idle_timeout: file.idle_timeout_seconds.map(|seconds| seconds.0),
             max_tokens: file.max_tokens.map(|tokens| tokens.0),
+            context_windows: windows(file.context_window, file.context_windows),
         }),
     };
     Ok((provider, warning))

@@ -16,8 +16,8 @@ use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use openvaala_core::RetryPolicy;
 use openvaala_core::dialect::http::Secret;
+use openvaala_core::{CompactionPolicy, ContextWindows, RetryPolicy};
 use openvaala_protocol::conversation::ModelRef;
 
 pub use self::detect::LocalProbe;
@@ -112,6 +112,8 @@ pub struct Config {
     pub step_limit: Option<u32>,
     /// How often a failed model request is asked again.
     pub retry: RetryPolicy,
+    /// When a conversation is summarised by itself.
+    pub compaction: CompactionPolicy,
     /// How long a server that a client started stays without work; `None` means 30 minutes.
     pub idle_exit: Option<Duration>,
     /// How long a deleted conversation stays in the trash; `None` means for ever.
@@ -196,6 +198,8 @@ pub struct HttpProvider {
     pub idle_timeout: Option<Duration>,
     /// How many tokens an answer may have, for a dialect that has to say so; `None` means the dialect's default.
     pub max_tokens: Option<u32>,
+    /// How much its models can read, in tokens, as far as it is known.
+    pub context_windows: ContextWindows,
 }
 
 /// The key of a provider.

@@ -42,6 +42,21 @@ pub(super) struct MainFile {
     pub(super) trash: TrashSection,
     #[serde(default, deserialize_with = "given")]
     pub(super) unload_after_seconds: Option<Seconds>,
+    pub(super) compaction: CompactionSection,
+}
+
+/// `compaction` in `openvaala.yaml`.
+#[derive(Debug, Default, Deserialize)]
+#[serde(
+    default,
+    deny_unknown_fields,
+    expecting = "`automatic: true` or `false`, or `share_percent` with a number"
+)]
+pub(super) struct CompactionSection {
+    #[serde(default, deserialize_with = "given")]
+    pub(super) automatic: Option<bool>,
+    #[serde(default, deserialize_with = "given")]
+    pub(super) share_percent: Option<Percent>,
 }
 
 /// `trash` in `openvaala.yaml`.
@@ -129,6 +144,29 @@ pub(super) struct HttpProviderFile {
     /// Of the type `anthropic_messages` only.
     #[serde(default, deserialize_with = "given")]
     pub(super) max_tokens: Option<MaxTokens>,
+    /// In tokens; what is absurd counts as not known.
+    #[serde(default, deserialize_with = "given")]
+    pub(super) context_window: Option<u64>,
+    /// By model.
+    #[serde(default)]
+    pub(super) context_windows: BTreeMap<String, u64>,
+}
+
+/// A share of something.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Percent(pub(super) u8);
+
+impl<'de> Deserialize<'de> for Percent {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        from_number(
+            deserializer,
+            "a number of percent",
+            |percent| match u8::try_from(percent) {
+                Ok(percent @ 1..=100) => Ok(Self(percent)),
+                _ => Err(format!("{percent} is out of range: expected 1 to 100")),
+            },
+        )
+    }
 }
 
 /// An address on this machine.

@@ -20,7 +20,7 @@ use super::subscriptions::{self, SubscriptionRequest, What};
 use super::{refuse, respond};
 use crate::VERSION;
 use crate::context::Context;
-use crate::methods::{conversation, pending, provider, server, session, trash, update};
+use crate::methods::{compaction, conversation, pending, provider, server, session, trash, update};
 
 /// How many requests of one client are worked on at once.
 const IN_FLIGHT: usize = 64;
@@ -208,6 +208,8 @@ async fn perform(
         Call::ConversationGet(params) => raw(conversation::get(context, params).await?),
         Call::SessionSend(params) => raw(session::send(context, params).await?),
         Call::SessionInterrupt(params) => raw(session::interrupt(context, params).await?),
+        Call::SessionCompact(params) => raw(compaction::compact(context, params).await?),
+        Call::SessionUncompact(params) => raw(compaction::uncompact(context, params).await?),
         Call::SessionItems(params) => raw(session::items(context, params).await?),
         Call::SessionBlob(params) => raw(session::blob(context, params).await?),
         Call::ProviderList(_) => raw(provider::list(context)),

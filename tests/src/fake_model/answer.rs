@@ -102,8 +102,16 @@ impl Answer {
     /// Sends the event that says why the model stopped, the token counts, and the end.
     #[must_use]
     pub fn end(self) -> Self {
+        self.end_after(10)
+    }
+
+    /// The same with another number of tokens in the request.
+    #[must_use]
+    pub fn end_after(self, tokens: u64) -> Self {
         let reason = if self.calls > 0 { "tool_calls" } else { "stop" };
-        let usage = json!({ "prompt_tokens": 10, "completion_tokens": 5, "total_tokens": 15 });
+        let usage = json!({
+            "prompt_tokens": tokens, "completion_tokens": 5, "total_tokens": tokens + 5
+        });
         self.event(&json!({
             "id": "chatcmpl-1", "object": "chat.completion.chunk", "created": 0, "model": "fake-1",
             "choices": [{ "index": 0, "delta": {}, "finish_reason": reason }],

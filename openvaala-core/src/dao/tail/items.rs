@@ -2,9 +2,10 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use openvaala_protocol::id::{SessionId, TurnId};
+use openvaala_protocol::id::{ItemId, SessionId, TurnId};
 use openvaala_protocol::item::{ContextSummary, Item, ItemKind, UserMessage};
 
+use crate::context::undone_by;
 use crate::dao::record::{SessionState, TurnState};
 
 /// Collects the newest items of a session: the last one, and all since the beginning of turns that were left open.
@@ -117,12 +118,15 @@ pub(crate) struct Context {
     up_to: Option<u64>,
     /// The turn that the summary ends in.
     border: Option<TurnId>,
+    /// Summaries that count no longer.
+    undone: BTreeSet<ItemId>,
 }
 
 impl Context {
     /// Takes the entry before the last one; says whether more are needed.
     pub(crate) fn take(&mut self, item: Item) -> bool {
         let (pos, turn) = (item.head().pos, item.head().turn);
+        self.undone.extend(undone_by(&item));
         if let Some(up_to) = self.up_to {
             if pos <= up_to {
                 // Items lie in order of their places but for those of one turn: past it there is nothing left.
@@ -134,7 +138,9 @@ impl Context {
                     }
                 };
             }
-        } else if let Some(Ok(summary)) = item.body::<ContextSummary>() {
+        } else if let Some(Ok(summary)) = item.body::<ContextSummary>()
+            && !self.undone.contains(&item.head().id)
+        {
             self.up_to = Some(summary.up_to.min(pos));
         }
         self.items.entry(pos).or_insert(item);

@@ -64,6 +64,7 @@ fn session(number: u128, active: Option<TurnId>, last_pos: u64) -> State {
         usage: Usage::default(),
         created_at: Timestamp::from_millis(0),
         updated_at: Timestamp::from_millis(0),
+        context_tokens: None,
     })
 }
 

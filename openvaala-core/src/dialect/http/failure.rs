@@ -66,6 +66,8 @@ const TOO_LONG: &[&str] = &[
     "context size",
     "prompt is too long",
     "exceed context limit",
+    "input token count",
+    "maximum prompt length",
 ];
 
 /// What providers without a code of their own write when there is no credit left.

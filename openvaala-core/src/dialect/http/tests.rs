@@ -228,6 +228,22 @@ async fn m_12_a_request_that_is_too_long_is_told_from_a_wrong_one() {
         (
             400,
             json_error(
+                "The input token count (1200000) exceeds the maximum number of tokens allowed (1048576).",
+                "INVALID_ARGUMENT",
+                "400",
+            ),
+        ),
+        (
+            400,
+            json_error(
+                "This model's maximum prompt length is 131072 but the request contains 537812 tokens.",
+                "",
+                "Client specified an invalid argument",
+            ),
+        ),
+        (
+            400,
+            json_error(
                 "the request exceeds the available context size",
                 "exceed_context_size_error",
                 "400",

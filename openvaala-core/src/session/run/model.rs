@@ -1,15 +1,27 @@
 //! The request to the model and what comes back from it.
 
+use std::sync::Arc;
+use std::time::Duration;
+
 use futures::StreamExt;
 use futures::stream::BoxStream;
 
-use super::{SessionLoop, with_causes};
+use super::{Prepared, SessionLoop, with_causes};
 use crate::agent::{AgentEvent, Failure};
 use crate::model::{ModelError, ModelErrorKind, ModelEvent, ModelRequest};
 use crate::session::machine::Event;
 
 /// A running request and its answer.
-pub(super) type Asked = Option<(u64, BoxStream<'static, Result<ModelEvent, ModelError>>)>;
+pub(super) type Asked = Option<(Question, BoxStream<'static, Result<ModelEvent, ModelError>>)>;
+
+/// What was asked, with its number.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Question {
+    /// What to do next.
+    Step(u64),
+    /// A summary.
+    Summary(u64),
+}
 
 impl SessionLoop {
     pub(super) fn ask_model(&mut self, request: u64) {
@@ -28,10 +40,31 @@ impl SessionLoop {
             tools: prepared.toolbox.specs(),
             output_schema: self.machine.output_schema().cloned(),
         };
+        self.put_question(
+            Question::Step(request),
+            &prepared,
+            model.provider,
+            question,
+            Duration::ZERO,
+        );
+    }
+
+    /// Sends a question after that time.
+    pub(super) fn put_question(
+        &mut self,
+        number: Question,
+        prepared: &Arc<Prepared>,
+        provider: String,
+        question: ModelRequest,
+        wait: Duration,
+    ) {
+        let definitions = Arc::clone(&prepared.definitions);
         let answer = async move {
-            let provider = prepared
-                .definitions
-                .provider(&model.provider)
+            if !wait.is_zero() {
+                tokio::time::sleep(wait).await;
+            }
+            let provider = definitions
+                .provider(&provider)
                 .map_err(|error| ModelError::new(ModelErrorKind::NotFound, error.to_string()))?;
             provider.stream(question).await
         };
@@ -39,12 +72,12 @@ impl SessionLoop {
             Ok(stream) => stream,
             Err(error) => futures::stream::once(async { Err(error) }).boxed(),
         });
-        self.model = Some((request, stream.boxed()));
+        self.model = Some((number, stream.boxed()));
     }
 
     pub(super) async fn model_event(
         &mut self,
-        request: u64,
+        question: Question,
         event: Option<Result<ModelEvent, ModelError>>,
     ) {
         let event = match event {
@@ -52,33 +85,40 @@ impl SessionLoop {
                 if matches!(event, ModelEvent::Finished { .. }) {
                     self.model = None;
                 }
-                AgentEvent::Model { request, event }
+                Ok(event)
             }
             Some(Err(error)) => {
                 self.model = None;
-                let failure = Failure {
+                Err(Failure {
                     kind: error.kind,
                     message: with_causes(&error),
                     status: error.status,
                     retry_after: error.retry_after,
-                };
-                AgentEvent::ModelFailed { request, failure }
+                })
             }
             None => {
                 self.model = None;
                 let message = "the model's answer was cut off before it was complete".to_owned();
-                let failure = Failure::new(ModelErrorKind::Connection, message);
-                AgentEvent::ModelFailed { request, failure }
+                Err(Failure::new(ModelErrorKind::Connection, message))
             }
         };
-        self.event(Event::Agent(event)).await;
+        let event = match (question, event) {
+            (Question::Summary(request), event) => Event::Summary { request, event },
+            (Question::Step(request), Ok(event)) => {
+                Event::Agent(AgentEvent::Model { request, event })
+            }
+            (Question::Step(request), Err(failure)) => {
+                Event::Agent(AgentEvent::ModelFailed { request, failure })
+            }
+        };
+        self.event(event).await;
     }
 }
 
 /// Waits for the next piece of the answer; for ever if nothing was asked.
 pub(super) async fn next_model_event(
     model: &mut Asked,
-) -> (u64, Option<Result<ModelEvent, ModelError>>) {
+) -> (Question, Option<Result<ModelEvent, ModelError>>) {
     match model {
         Some((request, stream)) => (*request, stream.next().await),
         None => std::future::pending().await,

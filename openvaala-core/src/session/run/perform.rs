@@ -42,6 +42,7 @@ impl SessionLoop {
                     Refusal::Busy => RuntimeError::SessionBusy {
                         session: self.deps.around.session,
                     },
+                    Refusal::NotCompacted(message) => RuntimeError::NotCompacted { message },
                     Refusal::QueueFull => RuntimeError::Overloaded,
                     Refusal::NotWritten(message) => RuntimeError::NotWritten { message },
                     Refusal::NotRead(message) => RuntimeError::Unreadable {
@@ -90,6 +91,15 @@ impl SessionLoop {
                     })
                     .await;
             }
+            Effect::Survey { request, load } => self.survey(request, load),
+            Effect::AskSummary { request, wait } => self.ask_summary(request, wait),
+            Effect::Forgotten => self.forget_images(),
+            Effect::Compacted {
+                reply,
+                item,
+                summary,
+            } => self.orders.compacted(reply, item, *summary),
+            Effect::Uncompacted { reply, summary } => self.orders.uncompacted(reply, summary),
         }
     }
 
@@ -100,6 +110,8 @@ impl SessionLoop {
             let _ = reply.send(Err(error));
         } else if let Some(reply) = self.requests.remove(&reply) {
             let _ = reply.send(Err(error));
+        } else {
+            self.orders.refuse(reply, error);
         }
     }
 
@@ -140,6 +152,7 @@ impl SessionLoop {
         let agent = self.machine.agent_name().map(str::to_owned);
         let definitions = Arc::clone(&self.deps.around.definitions.borrow());
         self.machine.set_limits(definitions.limits());
+        self.set_compaction(&definitions);
         self.work.spawn(async move {
             let result = find(&deps, definitions, &provider, agent.as_deref(), load).await;
             let result = result.map(Box::new);
@@ -184,7 +197,7 @@ impl SessionLoop {
 }
 
 /// Opens what a turn works with; with `load` it reads what requests are made from as well.
-async fn find(
+pub(super) async fn find(
     deps: &SessionDeps,
     definitions: Arc<Definitions>,
     provider: &str,

@@ -4,6 +4,7 @@
 //! not known is a mistake); `initialize` alone takes any.
 
 pub mod check;
+pub mod compaction;
 pub mod conversation;
 pub mod pending;
 pub mod provider;
