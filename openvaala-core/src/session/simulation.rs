@@ -4,6 +4,7 @@
 //! a commit at the moment that the schedule says so, or half of it before a crash.
 
 mod requests;
+mod summaries;
 
 use std::collections::{BTreeMap, BTreeSet, HashSet, VecDeque};
 use std::sync::Arc;
@@ -26,13 +27,12 @@ use proptest::prelude::*;
 use uuid::{Builder, Uuid};
 
 use self::requests::Changes;
-use super::compaction::{Order, Wanted};
 use super::inputs::Inputs;
 use super::machine::{Effect, Event, ReplyId, SessionMachine, SessionSetup};
 use crate::agent::{
     AgentEvent, Alarm, Failure, Limits, RetryPolicy, RunningCall, Tick, ToolOutcome,
 };
-use crate::context::{Survey, last_summary};
+use crate::context::last_summary;
 use crate::conversation::Input;
 use crate::dao::record::{ConversationState, SessionState, State, TurnState};
 use crate::dao::tail::{Accepted, LatestStates, RecentItems, latest_of};
@@ -581,68 +581,6 @@ impl Simulation {
                 instructions: Vec::new(),
                 context,
             });
-        }
-    }
-
-    fn order(&mut self, detail: u8) {
-        if let Some(failure) = self.needs_reload.take() {
-            self.restart(Some(failure));
-        }
-        self.last_reply += 1;
-        let reply = self.last_reply;
-        self.replies.insert(reply, ItemId::from_uuid(Uuid::nil()));
-        let wanted = [Wanted::Summary, Wanted::Preview, Wanted::Undo][usize::from(detail) % 3];
-        let guidance = None;
-        self.event(Event::Compact(Order {
-            reply,
-            wanted,
-            guidance,
-        }));
-    }
-
-    fn surveyed(&mut self, detail: u8) {
-        let Some((request, load)) = self.surveying.take() else {
-            return;
-        };
-        let survey = Survey {
-            context: load.then(|| self.disk.items.clone()),
-            ..Survey::default()
-        };
-        let survey = if detail.is_multiple_of(8) {
-            Err("no such folder".to_owned())
-        } else {
-            Ok(survey)
-        };
-        self.event(Event::Surveyed { request, survey });
-    }
-
-    fn summary(&mut self, detail: u8) {
-        let Some(request) = self.summarising.take() else {
-            return;
-        };
-        let mut event = |event| self.event(Event::Summary { request, event });
-        match detail % 8 {
-            0 => event(Err(Failure::new(
-                ModelErrorKind::Connection,
-                "reset".to_owned(),
-            ))),
-            1 => event(Err(Failure::new(
-                ModelErrorKind::ContextTooLong,
-                "long".to_owned(),
-            ))),
-            kind => {
-                let (part, length) = (0, [0, 1, 1, 1, 1, 10_000][usize::from(kind - 2)]);
-                let text = "sum".repeat(length);
-                event(Ok(ModelEvent::Started {
-                    part,
-                    kind: PartKind::Text,
-                }));
-                event(Ok(ModelEvent::Delta { part, text }));
-                event(Ok(ModelEvent::Finished {
-                    reason: StopReason::Done,
-                    usage: Usage::default(),
-                }));
-            }
         }
     }
 

@@ -1,0 +1,162 @@
+//! Summaries that are made, looked at and taken back in between, and schedules that have many of them.
+
+use std::collections::BTreeMap;
+
+use openvaala_protocol::id::ItemId;
+use openvaala_protocol::item::{ContextSummary, ItemKind};
+use openvaala_protocol::rpc::params::session::SendMode;
+use openvaala_protocol::usage::Usage;
+use proptest::prelude::*;
+use proptest::strategy::ValueTree;
+use proptest::test_runner::TestRunner;
+use uuid::Uuid;
+
+use super::Simulation;
+use crate::agent::Failure;
+use crate::context::Survey;
+use crate::model::{ModelErrorKind, ModelEvent, PartKind, StopReason};
+use crate::session::compaction::{Order, Wanted};
+use crate::session::machine::Event;
+
+impl Simulation {
+    pub(super) fn order(&mut self, detail: u8) {
+        if let Some(failure) = self.needs_reload.take() {
+            self.restart(Some(failure));
+        }
+        self.last_reply += 1;
+        let reply = self.last_reply;
+        self.replies.insert(reply, ItemId::from_uuid(Uuid::nil()));
+        let wanted = [Wanted::Summary, Wanted::Preview, Wanted::Undo][usize::from(detail) % 3];
+        let guidance = None;
+        self.event(Event::Compact(Order {
+            reply,
+            wanted,
+            guidance,
+        }));
+    }
+
+    pub(super) fn surveyed(&mut self, detail: u8) {
+        let Some((request, load)) = self.surveying.take() else {
+            return;
+        };
+        let survey = Survey {
+            context: load.then(|| self.disk.items.clone()),
+            ..Survey::default()
+        };
+        let survey = if detail.is_multiple_of(8) {
+            Err("no such folder".to_owned())
+        } else {
+            Ok(survey)
+        };
+        self.event(Event::Surveyed { request, survey });
+    }
+
+    pub(super) fn summary(&mut self, detail: u8) {
+        let Some(request) = self.summarising.take() else {
+            return;
+        };
+        let mut event = |event| self.event(Event::Summary { request, event });
+        match detail % 8 {
+            0 => event(Err(Failure::new(
+                ModelErrorKind::Connection,
+                "reset".to_owned(),
+            ))),
+            1 => event(Err(Failure::new(
+                ModelErrorKind::ContextTooLong,
+                "long".to_owned(),
+            ))),
+            kind => {
+                let (part, length) = (0, [0, 1, 1, 1, 1, 10_000][usize::from(kind - 2)]);
+                let text = "sum".repeat(length);
+                event(Ok(ModelEvent::Started {
+                    part,
+                    kind: PartKind::Text,
+                }));
+                event(Ok(ModelEvent::Delta { part, text }));
+                event(Ok(ModelEvent::Finished {
+                    reason: StopReason::Done,
+                    usage: Usage::default(),
+                }));
+            }
+        }
+    }
+
+    /// Lets the next thing happen that is under way.
+    fn advance(&mut self, detail: u8) {
+        if !self.commits.is_empty() {
+            self.write();
+        } else if self.finding {
+            self.found();
+        } else if self.preparing.is_some() {
+            self.prepared(1);
+        } else if self.surveying.is_some() {
+            self.surveyed(detail);
+        } else if self.summarising.is_some() {
+            self.summary(detail);
+        } else if self.asking.is_some() {
+            // Some text, a tool call, an answer that leaves room or none, a request that is too long.
+            self.model([0, 0, 0, 0, 2, 6, 102, 37][usize::from(detail) % 8]);
+        } else if !self.tools.is_empty() {
+            self.tool_ends(detail);
+        } else if let Some((turn, alarm)) = self.alarm.take() {
+            self.event(Event::Alarm { turn, alarm });
+        }
+    }
+
+    /// A step of a schedule in which conversations become long.
+    fn long_step(&mut self, choice: u8, detail: u8) {
+        match choice % 16 {
+            0 => self.send(SendMode::Queue, detail),
+            1 => self.order(detail),
+            2 if detail.is_multiple_of(4) => self.crash(detail.is_multiple_of(8), 1),
+            2 if detail.is_multiple_of(3) => self.fail_write(),
+            2 if detail.is_multiple_of(5) => self.interrupt(),
+            2 => self.send(SendMode::Steer, detail),
+            _ => self.advance(detail),
+        }
+        self.check_history();
+    }
+}
+
+fn schedule() -> impl Strategy<Value = Vec<(u8, u8)>> {
+    proptest::collection::vec(any::<(u8, u8)>(), 0..400)
+}
+
+fn run(steps: Vec<(u8, u8)>) -> Simulation {
+    let mut simulation = Simulation::new();
+    for (choice, detail) in steps {
+        simulation.long_step(choice, detail);
+    }
+    simulation.settle();
+    simulation
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 500, ..ProptestConfig::default() })]
+
+    #[test]
+    fn every_schedule_with_summaries_keeps_the_invariants(steps in schedule()) {
+        run(steps);
+    }
+}
+
+/// A simulation that never comes to a summary proves nothing about them.
+#[test]
+fn the_schedules_come_to_summaries_of_every_kind() {
+    let mut runner = TestRunner::deterministic();
+    let mut seen: BTreeMap<String, u32> = BTreeMap::new();
+    for _ in 0..200 {
+        let steps = schedule().new_tree(&mut runner).unwrap().current();
+        for item in run(steps).disk.items {
+            let kind = match item.body::<ContextSummary>() {
+                Some(summary) => format!("{:?}", summary.unwrap().trigger.unwrap()),
+                None if item.head().kind == ItemKind::SummaryUndone => "Undone".to_owned(),
+                None => continue,
+            };
+            *seen.entry(kind).or_default() += 1;
+        }
+    }
+    let often = |kind: &str| seen.get(kind).is_some_and(|count| *count >= 20);
+    let all = ["Share", "Overflow", "Manual", "Undone"];
+    assert!(all.into_iter().all(often), "{seen:?}");
+}
