@@ -62,6 +62,7 @@ async fn main() -> Result<(), Box<dyn Error>> {
         content: vec![Content::text(prompt)],
         mode: SendMode::Queue,
         output_schema: None,
+        approval_mode: None,
     };
     client.call::<method::SessionSend>(params).await?;
     let interrupt = InterruptParams {

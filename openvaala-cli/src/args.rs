@@ -9,6 +9,7 @@ use std::time::Duration;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use clap_complete::Shell;
+use openvaala_protocol::approval::ApprovalMode;
 use openvaala_protocol::id::ConversationId;
 use openvaala_server::config::ProviderType;
 
@@ -80,6 +81,9 @@ pub(crate) enum Command {
     Fork(ForkArgs),
     Set(SetArgs),
     Compact(CompactArgs),
+    Approvals(ApprovalsArgs),
+    Approve(ApproveArgs),
+    Deny(DenyArgs),
 }
 
 /// Has an agent do something in this folder, and shows what it does
@@ -121,6 +125,73 @@ pub(crate) struct ExecArgs {
     /// A file with a JSON Schema that the answer shall follow; nothing but the answer goes to standard output
     #[arg(long, value_name = "FILE")]
     pub(crate) output_schema: Option<PathBuf>,
+    /// Which tool calls run without a question, from now on in this conversation [default: as configured]
+    ///
+    /// What is asked is asked here on a terminal; without one it is refused, and the exit code is 3.
+    #[arg(long, value_name = "MODE", value_enum)]
+    pub(crate) approval: Option<ApprovalArg>,
+}
+
+/// Which tool calls run without a question.
+#[derive(Clone, Copy, Debug, Eq, PartialEq, ValueEnum)]
+#[value(rename_all = "snake_case")]
+pub(crate) enum ApprovalArg {
+    /// What only reads; everything else is denied
+    ReadOnly,
+    /// What only reads; everything else is asked
+    Ask,
+    /// As ask, and patches of files in the folder
+    AutoEdit,
+    /// Everything
+    Full,
+}
+
+impl From<ApprovalArg> for ApprovalMode {
+    fn from(arg: ApprovalArg) -> Self {
+        match arg {
+            ApprovalArg::ReadOnly => Self::ReadOnly,
+            ApprovalArg::Ask => Self::Ask,
+            ApprovalArg::AutoEdit => Self::AutoEdit,
+            ApprovalArg::Full => Self::Full,
+        }
+    }
+}
+
+/// Lists the tool calls that wait for somebody to say whether they may run
+#[derive(Args, Debug)]
+#[command(after_help = "Examples:\n  openvaala approvals\n  openvaala approvals --json")]
+pub(crate) struct ApprovalsArgs {
+    /// One a line, as JSON
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+/// Lets a tool call run that waits for an approval
+#[derive(Args, Debug)]
+#[command(
+    after_help = "Examples:\n  openvaala approvals\n  openvaala approve 0192d3f5\n  openvaala approve 0192d3f5 --always"
+)]
+pub(crate) struct ApproveArgs {
+    /// The approval's id, or the end of it
+    pub(crate) id: String,
+    /// Let the same call run without a question for the rest of this session
+    #[arg(long, conflicts_with = "always")]
+    pub(crate) session: bool,
+    /// Let the same call run without a question everywhere: the rule is written to the configuration
+    #[arg(long)]
+    pub(crate) always: bool,
+}
+
+/// Refuses a tool call that waits for an approval; the turn goes on without it
+#[derive(Args, Debug)]
+#[command(
+    after_help = "Examples:\n  openvaala deny 0192d3f5\n  openvaala deny 0192d3f5 \"use the other branch\""
+)]
+pub(crate) struct DenyArgs {
+    /// The approval's id, or the end of it
+    pub(crate) id: String,
+    /// What to tell the model
+    pub(crate) message: Option<String>,
 }
 
 /// What is said to an agent.

@@ -2,6 +2,7 @@
 
 use openvaala_executor::ExecutorError;
 use openvaala_protocol::id::{ConversationId, ExecutorId, ItemId, SessionId};
+use openvaala_protocol::item::{Approval, ApprovalState};
 
 /// Why the runtime did not do what it was asked.
 #[derive(Debug, thiserror::Error)]
@@ -48,6 +49,20 @@ pub enum RuntimeError {
     SessionBusy {
         /// The session.
         session: SessionId,
+    },
+    /// There is no such question in that session.
+    #[error("session {session} has no approval {approval}")]
+    ApprovalNotFound {
+        /// The session.
+        session: SessionId,
+        /// The approval as it was given.
+        approval: ItemId,
+    },
+    /// Somebody else has answered first, or the question was taken back.
+    #[error("{}", already(approval))]
+    ApprovalAnswered {
+        /// The approval as it is now.
+        approval: Box<Approval>,
     },
     /// The input cannot be taken as it is.
     #[error("{message}")]
@@ -172,6 +187,21 @@ fn nearest(before: Option<ItemId>, after: Option<ItemId>) -> String {
         (None, Some(item)) => format!("; the nearest that can be is {item} after it"),
         (None, None) => String::new(),
     }
+}
+
+fn already(approval: &Approval) -> String {
+    let done = match approval.state {
+        ApprovalState::Approved => "approved",
+        ApprovalState::Denied => "denied",
+        _ => "taken back",
+    };
+    let who = approval
+        .answered_by
+        .as_ref()
+        .map(|who| format!(" by {who}"));
+    let why = approval.message.as_ref().map(|why| format!(": {why}"));
+    let (who, why) = (who.unwrap_or_default(), why.unwrap_or_default());
+    format!("this question was {done} already{who}{why}")
 }
 
 fn or_none(names: &[String]) -> String {

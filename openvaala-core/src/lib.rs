@@ -45,6 +45,7 @@ pub use openvaala_protocol as protocol;
 pub use openvaala_storage as storage;
 
 mod agent;
+mod approval;
 pub mod context;
 mod conversation;
 mod dao;
@@ -57,9 +58,11 @@ mod runtime;
 mod session;
 
 pub use self::agent::RetryPolicy;
+pub use self::approval::ApprovalPolicy;
 pub use self::conversation::{
-    BlobPiece, BlobQuery, CompactOptions, Compacted, ConversationChange, ConversationHandle,
-    Details, FeedEvent, Input, ItemsPage, ItemsQuery, Pending, PendingUpdate, Sent, Subscription,
+    AnswerApproval, BlobPiece, BlobQuery, CompactOptions, Compacted, ConversationChange,
+    ConversationHandle, Details, FeedEvent, Input, ItemsPage, ItemsQuery, Pending, PendingUpdate,
+    Sent, Subscription,
 };
 pub use self::dao::list::{ConversationFilter, ConversationPage, ListConversations};
 pub use self::dao::trash::TrashedConversation;

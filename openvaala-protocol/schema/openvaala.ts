@@ -39,6 +39,8 @@ export interface Methods {
   "conversation/fork": { params: ConversationForkParams; result: ConversationForkResult };
   "session/compact": { params: SessionCompactParams; result: SessionCompactResult };
   "session/uncompact": { params: SessionUncompactParams; result: SessionUncompactResult };
+  "approval/list": { params: ApprovalListParams; result: ApprovalListResult };
+  "approval/answer": { params: ApprovalAnswerParams; result: ApprovalAnswerResult };
 }
 
 /** Parameters of every notification. */
@@ -109,6 +111,10 @@ export const ErrorCodes = {
   input_taken: -32012,
   /** The order does not name exactly the inputs that wait; the message says what differs. List them and try again. */
   queue_changed: -32013,
+  /** There is no such question in that session. */
+  approval_not_found: -32007,
+  /** Somebody else has answered this question first, or it was taken back; `data` is the approval as it is now. */
+  approval_answered: -32008,
 } as const;
 
 /** The session goes on with another agent. */
@@ -125,15 +131,103 @@ export type AgentMessage = {
   /** Text and images, in order. */
   content: Array<Content>, };
 
-/** A question whether a tool call may run. */
+/** A question whether a tool call may run, and what was answered.
+ *
+ * It is written when it is asked and once more, with the same `pos`, when it is answered or taken back.
+ */
 export type Approval = {
   /** The item of the call. */
   call: ItemId,
   /** Whether and how it was answered. */
-  state: ApprovalState, };
+  state: ApprovalState,
+  /** The tool that is to run. */
+  tool: string,
+  /** Its arguments as JSON text, exactly as they would be given to it. */
+  arguments: string,
+  /** Where it would run; `null` for a tool of the runtime itself. */
+  executor?: ExecutorId | null,
+  /** The work location there. */
+  folder?: string | null,
+  /** SHA-256 over tool, arguments, executor and folder, in hex; a runtime without that function has none. */
+  hash?: string | null,
+  /** Why it is asked. */
+  reason: string,
+  /** The rule that the scopes `session` and `always` make. */
+  rule?: ApprovalRule | null,
+  /** For how long it was approved. */
+  scope?: ApprovalScope | null,
+  /** Who answered, in that client's words. */
+  answered_by?: string | null,
+  /** What was said with a denial, or why the question was taken back. */
+  message?: string | null, };
+
+/** What is answered to a question whether a call may run. */
+export type ApprovalAnswer = "approve" | "deny";
+
+/** Parameters of `approval/answer`. */
+export type ApprovalAnswerParams = {
+  /** Which conversation. */
+  conversation_id: ConversationId,
+  /** Which session of it; `null` means the root. */
+  session_id?: SessionId | null,
+  /** The question's id as an item. */
+  approval_id: ItemId,
+  /** The answer. */
+  answer: ApprovalAnswer,
+  /** For how long an approval counts. */
+  scope?: ApprovalScope,
+  /** The hash of what was shown; if it is given and is not that of the call, nothing is answered. */
+  hash?: string | null,
+  /** What the model is told with a denial; at most 4,000 characters. */
+  message?: string | null, };
+
+/** Result of `approval/answer`: the answer is on disk. */
+export type ApprovalAnswerResult = {
+  /** The question with its answer. */
+  approval: Approval, };
+
+/** Parameters of `approval/list`. */
+export type ApprovalListParams = {
+  /** Only those of this conversation. */
+  conversation_id?: ConversationId | null, };
+
+/** Result of `approval/list`. */
+export type ApprovalListResult = {
+  /** The open questions, the oldest first. */
+  approvals: Array<OpenApproval>, };
+
+/** What is done with a tool call that no rule speaks of. */
+export type ApprovalMode = "read_only" | "ask" | "auto_edit" | "full";
+
+/** A rule about tool calls; it fits a call if all that it names fits. Deny beats ask, and ask beats allow.
+ *
+ * In all patterns `*` stands for any text, `?` for one character, and a backslash takes the next character as it is.
+ */
+export type ApprovalRule = {
+  /** What is done. */
+  decision: RuleDecision,
+  /** A pattern of tools; `null` means any. */
+  tool?: string | null,
+  /** The executor; `null` means any. */
+  executor?: ExecutorId | null,
+  /** A pattern of the files that a call names; relative ones lie in the work location.
+   *
+   * `*` stays within a folder, `**` does not. A rule that allows fits only if all files of the call fit, any other if
+   * one does.
+   */
+  path?: string | null,
+  /** A pattern of a shell command with its words separated by single spaces; ` *` at the end also stands for nothing.
+   *
+   * A rule that allows fits only if all commands of the line either fit it or one like it, or only read; any other
+   * if one command fits, wherever in the line it stands. Without wildcards it may also be a whole line.
+   */
+  command?: string | null, };
+
+/** How long an approval counts. */
+export type ApprovalScope = "once" | "session" | "always";
 
 /** Whether and how an approval was answered. */
-export type ApprovalState = "pending" | "approved" | "denied";
+export type ApprovalState = "pending" | "approved" | "denied" | "cancelled";
 
 /** What the model said. */
 export type AssistantMessage = {
@@ -229,7 +323,9 @@ export type ConversationCreateParams = {
   /** The model to ask; `null` means that of its agent, or else the configured default. */
   model?: ModelRef | null,
   /** The name of the agent that works in it; `null` means the default one. */
-  agent?: string | null, };
+  agent?: string | null,
+  /** Which tool calls run without a question; `null` means as the configuration says. */
+  approval_mode?: ApprovalMode | null, };
 
 /** Result of `conversation/create`. */
 export type ConversationCreateResult = {
@@ -622,6 +718,19 @@ export type Opaque = {
   /** The data as it came. */
   data: unknown, };
 
+/** An open question whether a tool call may run. */
+export type OpenApproval = {
+  /** In which conversation. */
+  conversation_id: ConversationId,
+  /** In which session of it. */
+  session_id: SessionId,
+  /** Its id as an item. */
+  approval_id: ItemId,
+  /** Since when it waits. */
+  asked_at: Timestamp,
+  /** What is asked. */
+  approval: Approval, };
+
 /** An item that is still growing. */
 export type PartialItem = {
   /** The session that it belongs to. */
@@ -748,6 +857,9 @@ export type RpcError = {
   /** More about it, for programs. */
   data?: unknown, };
 
+/** What a rule does with the calls that it fits. */
+export type RuleDecision = "allow" | "ask" | "deny";
+
 /** What to do with an input if a turn runs. */
 export type SendMode = "queue" | "steer" | "idle_only";
 
@@ -853,6 +965,8 @@ export type Session = {
   agent?: string | null,
   /** The model that its next turn asks. */
   model: ModelRef,
+  /** Which tool calls of its next turn run without a question; `null` means as the runtime is configured. */
+  approval_mode?: ApprovalMode | null,
   /** Whether it runs a turn. */
   status: SessionStatus,
   /** The turn that runs now. */
@@ -1025,7 +1139,9 @@ export type SessionSendParams = {
    *
    * It counts for the turn that this input starts; an input that a running turn reads does not change that turn's.
    */
-  output_schema?: Record<string, unknown> | null, };
+  output_schema?: Record<string, unknown> | null,
+  /** Which tool calls of this session run without a question from its next turn on; `null` leaves it as it is. */
+  approval_mode?: ApprovalMode | null, };
 
 /** Result of `session/send`: the input is on disk. */
 export type SessionSendResult = {

@@ -2,6 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::approval::ApprovalMode;
 use crate::id::{ConversationId, ExecutorId, ItemId, SessionId, TurnId};
 use crate::time::Timestamp;
 use crate::usage::Usage;
@@ -98,6 +99,9 @@ pub struct Session {
     pub agent: Option<String>,
     /// The model that its next turn asks.
     pub model: ModelRef,
+    /// Which tool calls of its next turn run without a question; `None` means as the runtime is configured.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub approval_mode: Option<ApprovalMode>,
     /// Whether it runs a turn.
     pub status: SessionStatus,
     /// The turn that runs now.

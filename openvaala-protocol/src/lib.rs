@@ -30,6 +30,7 @@
 //! | `client` | a WebSocket client for `openvaala serve` (implies `handshake`) |
 //! | `schema` | JSON Schema, TypeScript and Markdown of all of this |
 
+pub mod approval;
 pub mod content;
 pub mod conversation;
 pub mod event;

@@ -55,6 +55,7 @@ pub(crate) fn assemble(
     definitions.retry = config.retry;
     definitions.compaction = config.compaction;
     definitions.context_windows = context_windows(&config);
+    definitions.approval = config.approval.clone();
     definitions.keep_trash = config.keep_trash;
     definitions.unload_after = config.unload_after.or(definitions.unload_after);
     definitions.agents = config

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use openvaala_core::Runtime;
+use openvaala_protocol::approval::ApprovalRule;
 use openvaala_protocol::rpc::RpcError;
 use openvaala_protocol::rpc::params::server::ReloadResult;
 use openvaala_protocol::time::Timestamp;
@@ -20,7 +21,9 @@ pub(crate) struct Context {
     pub(crate) facts: Arc<Facts>,
     pub(crate) phase: watch::Receiver<Phase>,
     pub(crate) commands: mpsc::Sender<Command>,
-    pub(crate) reloads: mpsc::Sender<ReloadReply>,
+    pub(crate) reloads: mpsc::Sender<Reload>,
+    /// What the client of this connection calls itself.
+    pub(crate) client: Option<Arc<str>>,
 }
 
 impl Context {
@@ -70,3 +73,11 @@ pub(crate) enum Command {
 
 /// Who asked for a reload.
 pub(crate) type ReloadReply = oneshot::Sender<Result<ReloadResult, RpcError>>;
+
+/// Asks for the configuration to be loaded anew.
+#[derive(Debug)]
+pub(crate) struct Reload {
+    /// A rule to write to it before.
+    pub(crate) rule: Option<ApprovalRule>,
+    pub(crate) reply: ReloadReply,
+}

@@ -4,13 +4,14 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 
 use openvaala_core::Runtime;
+use openvaala_protocol::approval::ApprovalRule;
 use openvaala_protocol::rpc::params::server::ReloadResult;
 use openvaala_protocol::rpc::{ErrorCode, RpcError};
 use tokio::sync::{mpsc, watch};
 
 use crate::assemble::{Assembled, assemble};
 use crate::config::{Config, ConfigDir, ConfigError, LocalProbe};
-use crate::context::ReloadReply;
+use crate::context::Reload;
 use crate::environment::Environment;
 use crate::error::ServerError;
 use crate::methods::error::with_causes;
@@ -50,8 +51,15 @@ pub(crate) struct Reloader {
 
 impl Reloader {
     /// Takes requests to load anew, one after the other, until nobody can ask any more.
-    pub(crate) async fn run(self, mut requests: mpsc::Receiver<ReloadReply>) {
-        while let Some(reply) = requests.recv().await {
+    pub(crate) async fn run(self, mut requests: mpsc::Receiver<Reload>) {
+        while let Some(Reload { rule, reply }) = requests.recv().await {
+            if let Some(rule) = rule
+                && let Err(error) = self.add_rule(rule).await
+            {
+                // Whoever asked may have gone.
+                let _ = reply.send(Err(error));
+                continue;
+            }
             let result = self.reload().await.map_err(|error| {
                 let message = format!(
                     "the configuration before stays in force: {}",
@@ -66,6 +74,19 @@ impl Reloader {
             // Whoever asked may have gone.
             let _ = reply.send(result);
         }
+    }
+
+    /// Writes a rule to the configuration.
+    async fn add_rule(&self, rule: ApprovalRule) -> Result<(), RpcError> {
+        let (dir, environment) = (self.source.dir.clone(), self.source.environment.clone());
+        let added =
+            tokio::task::spawn_blocking(move || dir.add_approval_rule(&rule, &environment)).await;
+        let message = match added {
+            Ok(Ok(())) => return Ok(()),
+            Ok(Err(error)) => with_causes(&error),
+            Err(error) => error.to_string(),
+        };
+        Err(RpcError::new(ErrorCode::Runtime, message))
     }
 
     async fn reload(&self) -> Result<ReloadResult, ServerError> {

@@ -11,7 +11,7 @@ use tokio::task::{AbortHandle, Id, JoinError, JoinSet};
 use tokio::time::{Instant, sleep, sleep_until, timeout};
 
 use crate::connection;
-use crate::context::{Command, Context, Phase};
+use crate::context::{Command, Context, Phase, Reload};
 use crate::http::{Acceptor, Gate};
 use crate::process::discovery::DiscoveryFile;
 use crate::process::signals::{Signals, Told};
@@ -170,7 +170,12 @@ impl ServerLoop {
     fn reload(&self) {
         let (reply, _) = oneshot::channel();
         // The queue is full only if as many reloads are under way already.
-        if self.context.reloads.try_send(reply).is_err() {
+        if self
+            .context
+            .reloads
+            .try_send(Reload { rule: None, reply })
+            .is_err()
+        {
             tracing::warn!("the configuration is being loaded anew already");
         }
     }

@@ -200,6 +200,7 @@ impl Server {
             phase,
             commands: commands.clone(),
             reloads,
+            client: None,
         };
         let server = ServerLoop::new(Parts {
             acceptor: Acceptor::new(listener),

@@ -60,6 +60,7 @@ fn input(conversation_id: ConversationId, text: &str) -> SendParams {
         content: vec![Content::text(text)],
         mode: SendMode::Queue,
         output_schema: None,
+        approval_mode: None,
     }
 }
 

@@ -41,6 +41,7 @@ async fn used(client: &Client, notices: &mut Notices) -> ConversationId {
         content: vec![Content::text("look around")],
         mode: SendMode::Queue,
         output_schema: None,
+        approval_mode: None,
     };
     client.call::<SessionSend>(params).await.unwrap();
     loop {

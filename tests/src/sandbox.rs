@@ -100,12 +100,21 @@ impl Sandbox {
         self.environment.remove(OsStr::new(name));
     }
 
-    /// Writes `openvaala.yaml`.
+    /// Writes `openvaala.yaml`; every tool call runs without a question unless the text says otherwise.
     ///
     /// # Panics
     /// If it cannot be written.
     pub fn write_config(&self, text: &str) {
-        write(&self.config.join("openvaala.yaml"), text);
+        // Tests of something else are not to wait for approvals.
+        let free = if text.contains("approval:") {
+            ""
+        } else {
+            "approval: {mode: full}\n"
+        };
+        write(
+            &self.config.join("openvaala.yaml"),
+            format!("{}{free}", with_newline(text)),
+        );
     }
 
     /// Writes `providers/<name>.yaml`.
@@ -121,15 +130,23 @@ impl Sandbox {
 
     /// Configures a provider `fake` at that base URL and makes its model `fake-1` the default.
     pub fn use_model(&self, base_url: &str) {
+        self.use_model_with(base_url, "");
+    }
+
+    /// As [`Self::use_model`], with more in `openvaala.yaml`.
+    ///
+    /// # Panics
+    /// If it cannot be written.
+    pub fn use_model_with(&self, base_url: &str, more: &str) {
         self.write_provider(
             "fake",
             &format!(
                 "type: openai_chat\nbase_url: {base_url}\napi_key: test-key\ndefault_model: fake-1\n"
             ),
         );
-        self.write_config(
-            "listen: 127.0.0.1:0\ndefault_model:\n  provider: fake\n  model: fake-1\nretry:\n  first_wait_ms: 1\n",
-        );
+        self.write_config(&format!(
+            "listen: 127.0.0.1:0\ndefault_model:\n  provider: fake\n  model: fake-1\nretry:\n  first_wait_ms: 1\n{more}"
+        ));
     }
 
     /// Writes a file of the project folder.
@@ -336,4 +353,10 @@ fn write(path: &Path, bytes: impl AsRef<[u8]>) {
     fs::create_dir_all(folder)
         .and_then(|()| fs::write(path, bytes))
         .unwrap_or_else(|error| panic!("{}: {error}", path.display()));
+}
+
+/// A text that ends with a line break, if there is anything in it.
+fn with_newline(text: &str) -> String {
+    let is_whole = text.is_empty() || text.ends_with('\n');
+    format!("{text}{}", if is_whole { "" } else { "\n" })
 }

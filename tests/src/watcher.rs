@@ -184,6 +184,7 @@ impl Watcher {
             content,
             mode,
             output_schema: None,
+            approval_mode: None,
         };
         self.client.call::<method::SessionSend>(params).await?;
         self.journal.accept(conversation_id, item_id);

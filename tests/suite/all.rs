@@ -9,6 +9,7 @@
 )]
 
 mod aimock;
+mod approvals;
 mod background;
 mod bad_input;
 mod bench;

@@ -2,6 +2,7 @@
 
 use std::process::ExitCode;
 
+use openvaala_protocol::approval::ApprovalMode;
 use openvaala_protocol::client::Client;
 use openvaala_protocol::conversation::{Conversation, ModelRef, WorkLocation};
 use openvaala_protocol::id::ExecutorId;
@@ -62,6 +63,7 @@ pub(super) async fn run(dirs: &Dirs, args: ExecArgs) -> Result<ExitCode, CliErro
         content,
         send_mode: SendMode::Queue,
         output_schema,
+        approval_mode: args.approval.map(ApprovalMode::from),
         mode,
     };
     let outcome = Follower::new(dirs.clone(), start)
@@ -106,6 +108,7 @@ fn new_conversation(args: &ExecArgs) -> Result<CreateParams, CliError> {
         executors: vec![WorkLocation { executor, root }],
         model: args.model.as_deref().map(model).transpose()?,
         agent: args.agent.clone(),
+        approval_mode: args.approval.map(ApprovalMode::from),
     })
 }
 

@@ -1,5 +1,6 @@
 //! The commands, one file each.
 
+mod approvals;
 mod change;
 mod check;
 mod compact;
@@ -57,6 +58,9 @@ pub(crate) async fn run(cli: Cli) -> Result<ExitCode, CliError> {
         Command::Fork(args) => change::fork(&dirs, args).await,
         Command::Set(args) => change::set(&dirs, args).await,
         Command::Compact(args) => compact::run(&dirs, args).await,
+        Command::Approvals(args) => approvals::list(&dirs, args).await,
+        Command::Approve(args) => approvals::approve(&dirs, args).await,
+        Command::Deny(args) => approvals::deny(&dirs, args).await,
     }
 }
 

@@ -32,6 +32,7 @@ pub(super) async fn run(dirs: &Dirs, args: SendArgs) -> Result<ExitCode, CliErro
             content,
             mode: send_mode,
             output_schema: None,
+            approval_mode: None,
         };
         client.call::<SessionSend>(params).await?;
         client.close().await;
@@ -45,6 +46,7 @@ pub(super) async fn run(dirs: &Dirs, args: SendArgs) -> Result<ExitCode, CliErro
         content,
         send_mode,
         output_schema: None,
+        approval_mode: None,
         mode: if args.json { Mode::Json } else { Mode::Text },
     };
     Follower::new(dirs.clone(), start)

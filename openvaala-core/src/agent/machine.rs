@@ -16,6 +16,7 @@ use openvaala_protocol::usage::Usage;
 
 use super::answer::{Answer, Asked, Source};
 use super::event::{AgentEvent, Alarm, Ending, Failure, Limits, RunningCall, ToolOutcome};
+use super::gate::{Gate, Passage, Question};
 use super::scribe::{Place, Scribe, Tick};
 use crate::model::{ModelErrorKind, ModelEvent, StopReason};
 use crate::session::Effect;
@@ -28,7 +29,7 @@ const TOOL_GRACE: Duration = Duration::from_millis(850);
 /// The agent of one turn.
 #[derive(Debug)]
 pub(crate) struct Agent {
-    turn: TurnId,
+    pub(super) turn: TurnId,
     model: ModelRef,
     account: Option<String>,
     limits: Limits,
@@ -38,12 +39,13 @@ pub(crate) struct Agent {
     usage: Usage,
     requests: u64,
     toolbox: Option<Arc<Toolbox>>,
-    phase: Phase,
+    pub(super) phase: Phase,
     stopping: Option<InterruptionCause>,
+    pub(super) gate: Gate,
 }
 
 #[derive(Debug)]
-enum Phase {
+pub(super) enum Phase {
     Preparing,
     /// Everything for the next model request is written or on its way.
     Ready,
@@ -54,11 +56,13 @@ enum Phase {
 }
 
 #[derive(Debug)]
-struct Call {
+pub(super) struct Call {
     item: ItemId,
     call_id: String,
     result: Place,
     done: bool,
+    /// What has to be answered before it runs.
+    pub(super) question: Option<Question>,
 }
 
 impl Agent {
@@ -75,6 +79,7 @@ impl Agent {
             toolbox: None,
             phase: Phase::Preparing,
             stopping: None,
+            gate: Gate::default(),
         }
     }
 
@@ -175,6 +180,10 @@ impl Agent {
             }
             Phase::Tools(calls) => {
                 self.phase = Phase::Tools(calls);
+                self.take_questions_back(scribe, tick);
+                if let Some(ending) = self.after_tools() {
+                    return Some(ending);
+                }
                 scribe.journal.now(Effect::StopTools);
                 scribe.journal.now(Effect::Alarm {
                     after: TOOL_GRACE,
@@ -237,6 +246,7 @@ impl Agent {
     fn start_tools(&mut self, scribe: &mut Scribe, tick: &mut Tick<'_>, asked: Vec<Asked>) {
         let mut started = Vec::new();
         let mut ended = Vec::new();
+        let mut questions = Vec::new();
         let mut calls = Vec::new();
         for (asked, result) in with_result_places(scribe, tick, asked) {
             let call_id = scribe.call_id(&asked.id, asked.place.id);
@@ -244,14 +254,18 @@ impl Agent {
             call.cut = asked.cut;
             match self.route(&call) {
                 Ok(routed) => {
-                    call.executor = routed.executor;
+                    call.executor.clone_from(&routed.executor);
                     let running = RunningCall {
                         result: result.id,
                         call_id: call_id.clone(),
                         tool: call.tool.clone(),
                         arguments: call.arguments.clone(),
                     };
-                    started.push((running, result));
+                    match self.gate.judge(asked.place.id, &call, &routed) {
+                        Passage::Open => started.push(running),
+                        Passage::Closed(why) => ended.push((result.id, why)),
+                        Passage::Ask(approval) => questions.push((*approval, running)),
+                    }
                 }
                 Err(why) => ended.push((result.id, why)),
             }
@@ -261,7 +275,22 @@ impl Agent {
                 call_id,
                 result,
                 done: false,
+                question: None,
             });
+        }
+        for (approval, running) in questions {
+            let place = scribe.place(tick);
+            scribe.write(place, Some(self.turn), &approval, tick.now);
+            let call = calls
+                .iter_mut()
+                .find(|call| call.result.id == running.result);
+            if let Some(call) = call {
+                call.question = Some(Question {
+                    place,
+                    approval,
+                    call: running,
+                });
+            }
         }
         self.phase = Phase::Tools(calls);
         for (id, why) in ended {
@@ -272,20 +301,32 @@ impl Agent {
                 ToolOutcome::said(ToolResultStatus::Failed, why),
             );
         }
-        for (call, place) in started {
-            scribe.journal.then(Effect::Live(Live::Started(PartialItem {
-                session_id: scribe.session,
-                turn_id: self.turn,
-                item_id: place.id,
-                kind: ItemKind::ToolResult,
-                pos: place.pos,
-                started_at: place.started_at,
-                label: Some(call.call_id.clone()),
-                offset: 0,
-                text: String::new(),
-            })));
-            scribe.journal.then(Effect::StartTool(call));
+        for call in started {
+            self.start(scribe, tick, call);
         }
+    }
+
+    /// Lets a call run once all that was written so far is on disk.
+    pub(super) fn start(&self, scribe: &mut Scribe, tick: &Tick<'_>, call: RunningCall) {
+        let Phase::Tools(calls) = &self.phase else {
+            return;
+        };
+        let mut results = calls.iter().map(|call| call.result);
+        let Some(place) = results.find(|place| place.id == call.result) else {
+            return;
+        };
+        scribe.journal.then(Effect::Live(Live::Started(PartialItem {
+            session_id: scribe.session,
+            turn_id: self.turn,
+            item_id: place.id,
+            kind: ItemKind::ToolResult,
+            pos: place.pos,
+            started_at: tick.now,
+            label: Some(call.call_id.clone()),
+            offset: 0,
+            text: String::new(),
+        })));
+        scribe.journal.then(Effect::StartTool(call));
     }
 
     fn route(&self, call: &ToolCall) -> Result<Routed, String> {
@@ -318,7 +359,7 @@ impl Agent {
         }
     }
 
-    fn tool_ended(
+    pub(super) fn tool_ended(
         &mut self,
         scribe: &mut Scribe,
         tick: &Tick<'_>,
@@ -361,7 +402,7 @@ impl Agent {
         }
     }
 
-    fn after_tools(&mut self) -> Option<Ending> {
+    pub(super) fn after_tools(&mut self) -> Option<Ending> {
         let Phase::Tools(calls) = &self.phase else {
             return None;
         };

@@ -2,6 +2,7 @@
 
 mod answer;
 mod event;
+mod gate;
 mod machine;
 mod retry;
 mod scribe;
@@ -9,6 +10,7 @@ mod scribe;
 pub(crate) use self::event::{
     AgentEvent, Alarm, Ending, Failure, Limits, RunningCall, ToolOutcome,
 };
+pub(crate) use self::gate::Gate;
 pub(crate) use self::machine::Agent;
 pub use self::retry::RetryPolicy;
-pub(crate) use self::scribe::{Scribe, Tick};
+pub(crate) use self::scribe::{Place, Scribe, Tick};

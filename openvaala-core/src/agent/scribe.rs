@@ -33,6 +33,17 @@ pub(crate) struct Place {
     pub(crate) started_at: Timestamp,
 }
 
+impl Place {
+    /// Where an item stands that is to be written once more.
+    pub(crate) const fn of(head: &ItemHead) -> Self {
+        Self {
+            id: head.id,
+            pos: head.pos,
+            started_at: head.started_at,
+        }
+    }
+}
+
 /// The history of one session, and the way into its log.
 #[derive(Debug)]
 pub(crate) struct Scribe {

@@ -30,9 +30,22 @@ struct Built {
     ids: HashSet<ItemId>,
 }
 
+/// Whether an item is a later writing of one that may be written more than once.
+fn is_rewritten(before: &Item, next: &Item) -> bool {
+    let (before, next) = (before.head(), next.head());
+    next.kind == ItemKind::Approval && (before.pos, before.id) == (next.pos, next.id)
+}
+
 impl History {
     pub(crate) fn new(mut items: Vec<Item>) -> Self {
         items.sort_by_key(|item| item.head().pos);
+        items.dedup_by(|next, before| {
+            let is_same = is_rewritten(before, next);
+            if is_same {
+                std::mem::swap(next, before);
+            }
+            is_same
+        });
         Self { items, built: None }
     }
 
@@ -45,7 +58,14 @@ impl History {
     pub(crate) fn add(&mut self, item: Item) {
         let pos = item.head().pos;
         let at = self.items.partition_point(|old| old.head().pos < pos);
-        self.items.insert(at, item);
+        match self
+            .items
+            .get_mut(at)
+            .filter(|old| is_rewritten(old, &item))
+        {
+            Some(old) => *old = item,
+            None => self.items.insert(at, item),
+        }
         // What comes before something that is built already may change all of it.
         self.built.take_if(|built| at < built.taken);
     }

@@ -316,6 +316,8 @@ mod tests {
                 model: "m".to_owned(),
                 effort: None,
             },
+            approval_mode: None,
+            approval_rules: Vec::new(),
             active_turn: None,
             queue: Vec::new(),
             held: false,

@@ -14,7 +14,8 @@ pub use self::change::ConversationChange;
 pub use self::compaction::{CompactOptions, Compacted};
 pub use self::feed::{FeedEvent, Subscription};
 pub use self::handle::{
-    BlobPiece, BlobQuery, ConversationHandle, Details, Input, ItemsPage, ItemsQuery, Sent,
+    AnswerApproval, BlobPiece, BlobQuery, ConversationHandle, Details, Input, ItemsPage,
+    ItemsQuery, Sent,
 };
 pub use self::steer::{Pending, PendingUpdate};
 

@@ -9,6 +9,8 @@ use futures::future::join_all;
 use openvaala_executor::Workspace;
 use openvaala_protocol::conversation::{Conversation, WorkLocation};
 use openvaala_protocol::id::{ConversationId, SessionId, TurnId};
+use openvaala_protocol::item::Approval;
+use openvaala_protocol::rpc::params::approval::OpenApproval;
 use openvaala_storage::{Error, Fingerprint, LogStorage};
 use tokio::sync::{mpsc, oneshot, watch};
 use tokio::task::JoinSet;
@@ -17,7 +19,7 @@ use self::change::{Asked, Possible};
 use super::ConversationChange;
 use super::cursor::Position;
 use super::feed::{FeedSender, feed};
-use super::handle::{ConversationHandle, Input, Sent};
+use super::handle::{AnswerApproval, ConversationHandle, Input, Sent};
 use super::machine::{ConversationMachine, Effect, Event, WaitId};
 use super::workspaces;
 use crate::dao::index::{Index, Row};
@@ -119,6 +121,14 @@ pub(crate) enum Command {
     Compact {
         session: SessionId,
         command: CompactionCommand,
+    },
+    Answer {
+        session: SessionId,
+        answer: AnswerApproval,
+        reply: Reply<Approval>,
+    },
+    Approvals {
+        reply: oneshot::Sender<Vec<OpenApproval>>,
     },
 }
 
@@ -369,6 +379,22 @@ impl ConversationLoop {
             Command::Change { change, reply } => {
                 self.changes.push_back(Asked { change, reply });
                 self.next_change();
+            }
+            Command::Answer {
+                session,
+                answer,
+                reply,
+            } => match self.sessions.get(&session) {
+                Some(handle) => handle.answer(answer, reply),
+                None => drop(reply.send(Err(self.no_session(session)))),
+            },
+            Command::Approvals { reply } => {
+                let sessions: Vec<SessionHandle> = self.sessions.values().cloned().collect();
+                self.work.spawn(async move {
+                    let approvals = join_all(sessions.iter().map(SessionHandle::approvals)).await;
+                    let _ = reply.send(approvals.into_iter().flatten().collect());
+                    Done::Settled
+                });
             }
         }
     }

@@ -314,6 +314,9 @@ impl Fork<'_> {
             parent: None,
             agent: session.agent.clone(),
             model: session.model.clone(),
+            approval_mode: session.approval_mode,
+            // What was approved for a session counts in that one.
+            approval_rules: Vec::new(),
             active_turn: None,
             queue: Vec::new(),
             held: false,

@@ -4,6 +4,7 @@
 //! an id wins. `{"format":1,"kind":"…","id":"…","deleted":true,"deleted_at":…}` deletes, the time being younger than the
 //! format and perhaps absent; `{…,"deleted":false,"restored_at":…}` takes that back. What a reader does not know it leaves.
 
+use openvaala_protocol::approval::{ApprovalMode, ApprovalRule};
 use openvaala_protocol::content::Content;
 use openvaala_protocol::conversation::{
     Conversation, ConversationStatus, ForkOrigin, ModelRef, PendingInput, Session, SessionStatus,
@@ -61,6 +62,12 @@ pub(crate) struct SessionState {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) agent: Option<String>,
     pub(crate) model: ModelRef,
+    /// Which calls of its next turn run without a question; `None` is what the runtime is configured to.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) approval_mode: Option<ApprovalMode>,
+    /// What its users have approved for good.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub(crate) approval_rules: Vec<ApprovalRule>,
     pub(crate) active_turn: Option<TurnId>,
     pub(crate) queue: Vec<QueuedInput>,
     pub(crate) held: bool,
@@ -320,6 +327,7 @@ impl SessionState {
             parent: self.parent,
             agent: self.agent.clone(),
             model: self.model.clone(),
+            approval_mode: self.approval_mode,
             status: if running {
                 SessionStatus::Running
             } else {

@@ -56,6 +56,8 @@ pub(crate) fn root_session(states: &mut States, conversation: &ConversationState
         parent: None,
         agent: None,
         model: last.map_or(model, |turn| turn.model.clone()),
+        approval_mode: None,
+        approval_rules: Vec::new(),
         active_turn: None,
         queue: Vec::new(),
         held: false,

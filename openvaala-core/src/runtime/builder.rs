@@ -15,6 +15,7 @@ use tokio::task::JoinSet;
 use super::run::{Command, RuntimeLoop};
 use super::{AgentDefinition, CompactionPolicy, ContextWindows, Definitions, Runtime};
 use crate::agent::RetryPolicy;
+use crate::approval::ApprovalPolicy;
 use crate::conversation::ConversationDeps;
 use crate::dao::files::Files;
 use crate::dao::index::{Keeper, Left, Origin};
@@ -182,6 +183,15 @@ impl RuntimeBuilder {
     /// turn, a running command or an input that waits is in use. The time is taken from tokio's clock, to about a tenth.
     pub const fn unload_after(mut self, after: Option<Duration>) -> Self {
         self.definitions.unload_after = after;
+        self
+    }
+
+    /// Sets which tool calls run without a question; all of them unless set.
+    ///
+    /// What is asked stands in the log as an approval, and waits for
+    /// [`ConversationHandle::answer_approval`](crate::ConversationHandle::answer_approval).
+    pub fn approval(mut self, policy: ApprovalPolicy) -> Self {
+        self.definitions.approval = policy;
         self
     }
 

@@ -11,6 +11,7 @@ use openvaala_protocol::id::ExecutorId;
 
 use super::windows::{CompactionPolicy, ContextWindows};
 use crate::agent::{Limits, RetryPolicy};
+use crate::approval::ApprovalPolicy;
 use crate::error::RuntimeError;
 use crate::model::ModelProvider;
 
@@ -46,6 +47,8 @@ pub struct Definitions {
     pub compaction: CompactionPolicy,
     /// How much the models can read, by the name of the provider.
     pub context_windows: BTreeMap<String, ContextWindows>,
+    /// Which tool calls run without a question; all of them unless set. A conversation may have a mode of its own.
+    pub approval: ApprovalPolicy,
 }
 
 /// An agent with instructions, a model and tools of its own.
@@ -107,6 +110,7 @@ impl Default for Definitions {
             unload_after: Some(UNLOAD_AFTER),
             compaction: CompactionPolicy::default(),
             context_windows: BTreeMap::new(),
+            approval: ApprovalPolicy::default(),
         }
     }
 }

@@ -58,6 +58,8 @@ pub(super) async fn create(
         parent: None,
         agent: new.agent,
         model,
+        approval_mode: new.approval_mode,
+        approval_rules: Vec::new(),
         active_turn: None,
         queue: Vec::new(),
         held: false,

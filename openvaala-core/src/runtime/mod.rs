@@ -14,8 +14,10 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
+use openvaala_protocol::approval::ApprovalMode;
 use openvaala_protocol::conversation::{ModelRef, WorkLocation};
 use openvaala_protocol::id::{ConversationId, ExecutorId};
+use openvaala_protocol::rpc::params::approval::OpenApproval;
 use openvaala_storage::LogStorage;
 use tokio::sync::{mpsc, oneshot, watch};
 use tokio::time::timeout;
@@ -64,6 +66,8 @@ pub struct NewConversation {
     pub model: Option<ModelRef>,
     /// The name of the agent that works in it; `None` means the default one, with all tools.
     pub agent: Option<String>,
+    /// Which tool calls run without a question; `None` means as the runtime is configured.
+    pub approval_mode: Option<ApprovalMode>,
 }
 
 impl NewConversation {
@@ -74,7 +78,15 @@ impl NewConversation {
             executors,
             model,
             agent: None,
+            approval_mode: None,
         }
+    }
+
+    /// The same with a mode of its own.
+    #[must_use]
+    pub const fn with_approval_mode(mut self, mode: Option<ApprovalMode>) -> Self {
+        self.approval_mode = mode;
+        self
     }
 
     /// The same with an agent of the definitions.
@@ -264,6 +276,16 @@ impl Runtime {
     /// Replaces what conversations are run with; running turns go on with what they began with.
     pub fn replace_definitions(&self, definitions: Definitions) {
         self.definitions.send_replace(Arc::new(definitions));
+    }
+
+    /// Lists the open questions whether a tool call may run, of all open conversations, the oldest first.
+    ///
+    /// One with such a question is never closed, so there are no others.
+    ///
+    /// # Errors
+    /// [`RuntimeError::Stopped`].
+    pub async fn approvals(&self) -> Result<Vec<OpenApproval>, RuntimeError> {
+        self.ask(|reply| Command::Approvals { reply }).await
     }
 
     /// Interrupts what runs, writes that down, closes all conversations and ends the runtime.

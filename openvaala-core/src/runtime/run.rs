@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use futures::future::join_all;
 use openvaala_protocol::id::ConversationId;
+use openvaala_protocol::rpc::params::approval::OpenApproval;
 use tokio::sync::{mpsc, oneshot};
 use tokio::task::JoinSet;
 use tokio::time::{Instant, MissedTickBehavior, interval_at, sleep_until, timeout};
@@ -46,6 +47,9 @@ pub(super) enum Command {
     Fork {
         source: Source,
         reply: Reply<ConversationHandle>,
+    },
+    Approvals {
+        reply: oneshot::Sender<Vec<OpenApproval>>,
     },
 }
 
@@ -187,6 +191,18 @@ impl RuntimeLoop {
                         running_commands,
                         degraded: Vec::new(),
                     });
+                    Done::Told
+                });
+            }
+            Command::Approvals { reply } => {
+                let open: Vec<ConversationHandle> = self.open.values().cloned().collect();
+                self.work.spawn(async move {
+                    let approvals = open.iter().map(ConversationHandle::approvals);
+                    let approvals = join_all(approvals).await.into_iter();
+                    // One that has just ended has no questions any more.
+                    let mut approvals: Vec<OpenApproval> = approvals.flatten().flatten().collect();
+                    approvals.sort_by_key(|open| (open.asked_at, open.approval_id));
+                    let _ = reply.send(approvals);
                     Done::Told
                 });
             }

@@ -2,10 +2,12 @@
 
 use openvaala_executor::commands::Commands;
 use openvaala_protocol::id::{ItemId, TurnId};
+use openvaala_protocol::item::Approval;
+use openvaala_protocol::rpc::params::approval::OpenApproval;
 use tokio::sync::{mpsc, oneshot};
 
 use super::request::{Answer, Request};
-use crate::conversation::{Compacted, Input, Sent};
+use crate::conversation::{AnswerApproval, Compacted, Input, Sent};
 use crate::error::RuntimeError;
 
 /// The way to a session.
@@ -41,6 +43,13 @@ pub(super) enum Command {
         reply: Reply<Answer>,
     },
     Compact(CompactionCommand),
+    Answer {
+        answer: AnswerApproval,
+        reply: Reply<Approval>,
+    },
+    Approvals {
+        reply: oneshot::Sender<Vec<OpenApproval>>,
+    },
 }
 
 /// What is asked about summaries.
@@ -81,6 +90,19 @@ impl SessionHandle {
     }
     pub(crate) fn compact(&self, command: CompactionCommand) {
         self.command(Command::Compact(command));
+    }
+
+    pub(crate) fn answer(&self, answer: AnswerApproval, reply: Reply<Approval>) {
+        self.command(Command::Answer { answer, reply });
+    }
+
+    /// The open questions whether a call may run; none once it has ended.
+    pub(crate) async fn approvals(&self) -> Vec<OpenApproval> {
+        let (reply, wait) = oneshot::channel();
+        match self.requests.send(Command::Approvals { reply }).await {
+            Ok(()) => wait.await.unwrap_or_default(),
+            Err(_) => Vec::new(),
+        }
     }
 
     /// How many commands run.
@@ -125,6 +147,8 @@ impl SessionHandle {
             Command::IsIdle { reply } => drop(reply.send(false)),
             Command::Compact(command) => command.refuse(error),
             Command::Settle { done } | Command::Stop { done } => drop(done.send(())),
+            Command::Answer { reply, .. } => drop(reply.send(Err(error))),
+            Command::Approvals { reply } => drop(reply.send(Vec::new())),
         }
     }
 }

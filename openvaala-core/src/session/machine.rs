@@ -8,7 +8,7 @@ use openvaala_executor::tool::Toolbox;
 use openvaala_protocol::conversation::{ModelRef, WorkLocation};
 use openvaala_protocol::event::Live;
 use openvaala_protocol::id::{BlobId, ItemId, TurnId};
-use openvaala_protocol::item::{ContextSummary, Instructions, InterruptionCause, Item};
+use openvaala_protocol::item::{Approval, ContextSummary, Instructions, InterruptionCause, Item};
 use openvaala_protocol::rpc::params::session::SendMode;
 
 use super::compaction::{Compactor, Order};
@@ -16,9 +16,10 @@ use super::inputs::{Inputs, Known};
 use super::look_up::LookedUp;
 use super::queue::Queue;
 use super::request::{Answer, Request};
-use crate::agent::{Agent, AgentEvent, Alarm, Failure, Limits, RunningCall, Scribe, Tick};
+use crate::agent::{Agent, AgentEvent, Alarm, Failure, Gate, Limits, RunningCall, Scribe, Tick};
+use crate::approval::ApprovalPolicy;
 use crate::context::Survey;
-use crate::conversation::Input;
+use crate::conversation::{AnswerApproval, Input};
 use crate::dao::record::{SessionState, State, TurnState};
 use crate::dao::tail::Accepted;
 use crate::journal::Commit;
@@ -44,6 +45,10 @@ pub(crate) enum Refusal {
     InvalidInput(String),
     /// Nothing could be summarised, or no summary be taken back.
     NotCompacted(String),
+    NoApproval(ItemId),
+    /// Somebody else has answered first.
+    ApprovalAnswered(Box<Approval>),
+    WrongAnswer(String),
 }
 
 /// What a session is asked or told.
@@ -74,6 +79,8 @@ pub(crate) enum Event {
         instructions: Vec<Instructions>,
         /// What requests are made from as the log has it, if that was asked for.
         context: Option<Vec<Item>>,
+        /// What the runtime lets run without a question.
+        approval: ApprovalPolicy,
     },
     NotPrepared {
         turn: TurnId,
@@ -111,6 +118,10 @@ pub(crate) enum Event {
     Summary {
         request: u64,
         event: Result<ModelEvent, Failure>,
+    },
+    AnswerApproval {
+        reply: ReplyId,
+        answer: AnswerApproval,
     },
 }
 
@@ -184,6 +195,11 @@ pub(crate) enum Effect {
     Uncompacted {
         reply: ReplyId,
         summary: ItemId,
+    },
+    /// The answer to a question whether a call may run is on disk.
+    ApprovalAnswered {
+        reply: ReplyId,
+        approval: Box<Approval>,
     },
 }
 
@@ -356,8 +372,11 @@ impl SessionMachine {
                 account,
                 instructions,
                 context,
+                approval,
             } => {
+                let approval = self.policy(approval);
                 if let Some(active) = self.turn.as_mut().filter(|active| active.state.id == turn) {
+                    active.agent.guard(Gate::new(approval, executors.clone()));
                     active.state.executors = executors;
                     if let Some(context) = context {
                         self.scribe.load(context);
@@ -384,6 +403,7 @@ impl SessionMachine {
             Event::Compact(order) => self.compact(tick, order),
             Event::Surveyed { request, survey } => self.surveyed(tick, request, survey),
             Event::Summary { request, event } => self.summary_event(tick, request, event),
+            Event::AnswerApproval { reply, answer } => self.answer(tick, reply, answer),
         }
     }
 
@@ -424,6 +444,7 @@ impl SessionMachine {
         let steer = mode == SendMode::Steer && self.turn.is_some();
         self.queue.held = false;
         self.inputs.accept(item_id);
+        self.state.approval_mode = input.approval_mode.or(self.state.approval_mode);
         self.queue.push(input, steer, tick.now);
         self.save(tick);
         self.scribe.journal.then(Effect::Sent {
@@ -518,7 +539,8 @@ impl SessionMachine {
             | Effect::Interrupted { reply, .. }
             | Effect::Answer { reply, .. }
             | Effect::Compacted { reply, .. }
-            | Effect::Uncompacted { reply, .. } = effect
+            | Effect::Uncompacted { reply, .. }
+            | Effect::ApprovalAnswered { reply, .. } = effect
             {
                 replies.push(reply);
             }

@@ -1,5 +1,6 @@
 //! A session: one agent's line of work, one turn at a time, and the inputs that wait for it.
 
+mod approvals;
 mod compaction;
 mod context;
 mod handle;

@@ -10,6 +10,7 @@ use openvaala_protocol::item::{
 };
 use openvaala_protocol::usage::Usage;
 
+use super::approvals::NOT_ANSWERED;
 use super::machine::SessionMachine;
 use crate::agent::Tick;
 use crate::dao::record::{State, TurnState};
@@ -54,9 +55,14 @@ impl SessionMachine {
             }
             self.inputs.take(input);
         }
+        let unanswered = self.take_questions_back(tick, turn.id);
         for (item, call_id) in self.open_calls(turn.id) {
-            let why = "the runtime ended while this ran: what it did is not known";
-            let status = ToolResultStatus::Unknown;
+            let (status, why) = if unanswered.contains(&item) {
+                (ToolResultStatus::Interrupted, NOT_ANSWERED)
+            } else {
+                let why = "the runtime ended while this ran: what it did is not known";
+                (ToolResultStatus::Unknown, why)
+            };
             let result = ToolResult::new(item, call_id, status, vec![Content::text(why)]);
             self.scribe.append(tick, Some(turn.id), &result);
         }

@@ -14,7 +14,7 @@ use openvaala_executor::tool::{Cancel, CancelHandle};
 use openvaala_protocol::conversation::Session;
 use openvaala_protocol::event::Entry;
 use openvaala_protocol::id::{BlobId, ItemId, SessionId, TurnId};
-use openvaala_protocol::item::{Instructions, InterruptionCause};
+use openvaala_protocol::item::{Approval, Instructions, InterruptionCause};
 use openvaala_storage::Error;
 use tokio::sync::{mpsc, oneshot, watch};
 use tokio::task::JoinSet;
@@ -119,6 +119,7 @@ pub(crate) fn session(
         sends: HashMap::new(),
         requests: HashMap::new(),
         interrupts: HashMap::new(),
+        answers: HashMap::new(),
         last_reply: 0,
         work: JoinSet::new(),
         tools: JoinSet::new(),
@@ -144,6 +145,7 @@ struct SessionLoop {
     sends: HashMap<ReplyId, Reply<Sent>>,
     requests: HashMap<ReplyId, Reply<Answer>>,
     interrupts: HashMap<ReplyId, Reply<Option<TurnId>>>,
+    answers: HashMap<ReplyId, Reply<Approval>>,
     last_reply: ReplyId,
     /// Commits, preparations, alarms, intake of images.
     work: JoinSet<Done>,
@@ -269,6 +271,7 @@ impl SessionLoop {
             && self.sends.is_empty()
             && self.requests.is_empty()
             && self.interrupts.is_empty()
+            && self.answers.is_empty()
             && self.tools.is_empty()
             && !self.writing
             && self.deps.commands.running() == 0
@@ -312,6 +315,18 @@ impl SessionLoop {
                 self.event(Event::Stop).await;
                 let cause = InterruptionCause::Shutdown;
                 self.event(Event::Interrupt { reply: None, cause }).await;
+            }
+            Command::Answer { answer, reply } => {
+                self.answers.insert(reply_id, reply);
+                self.event(Event::AnswerApproval {
+                    reply: reply_id,
+                    answer,
+                })
+                .await;
+            }
+            Command::Approvals { reply } => {
+                let conversation = self.deps.around.writer.conversation;
+                let _ = reply.send(self.machine.open_approvals(conversation));
             }
         }
     }
@@ -416,6 +431,7 @@ impl SessionLoop {
                     account: prepared.account.clone(),
                     instructions,
                     context,
+                    approval: prepared.definitions.approval.clone(),
                 };
                 self.prepared = Some(prepared);
                 self.event(event).await;

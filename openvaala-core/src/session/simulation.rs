@@ -6,6 +6,8 @@
 mod requests;
 mod summaries;
 
+mod approvals;
+
 use std::collections::{BTreeMap, BTreeSet, HashSet, VecDeque};
 use std::sync::Arc;
 
@@ -13,6 +15,7 @@ use async_trait::async_trait;
 use openvaala_executor::tool::{
     Offer, Tool, ToolContext, ToolError, ToolOutput, ToolSpec, Toolbox,
 };
+use openvaala_protocol::approval::ApprovalMode;
 use openvaala_protocol::content::Content;
 use openvaala_protocol::conversation::{ModelRef, TurnStatus};
 use openvaala_protocol::id::{ConversationId, ItemId, SessionId, TurnId};
@@ -32,6 +35,7 @@ use super::machine::{Effect, Event, ReplyId, SessionMachine, SessionSetup};
 use crate::agent::{
     AgentEvent, Alarm, Failure, Limits, RetryPolicy, RunningCall, Tick, ToolOutcome,
 };
+use crate::approval::ApprovalPolicy;
 use crate::context::last_summary;
 use crate::conversation::Input;
 use crate::dao::record::{ConversationState, SessionState, State, TurnState};
@@ -75,7 +79,6 @@ impl Disk {
         });
         entries.collect()
     }
-
     /// What an opening finds out from the end of the metadata.
     fn latest(&self, session: SessionId) -> LatestStates {
         let entries = self.entries();
@@ -158,6 +161,8 @@ impl Simulation {
                 model: "m".into(),
                 effort: None,
             },
+            approval_mode: None,
+            approval_rules: Vec::new(),
             active_turn: None,
             queue: Vec::new(),
             held: false,
@@ -260,6 +265,10 @@ impl Simulation {
                 self.replies.remove(&reply);
                 self.answered(reply, &answer);
             }
+            Effect::ApprovalAnswered { reply, approval } => {
+                self.replies.remove(&reply);
+                self.expect_last_word(&approval);
+            }
             Effect::Live(_) => {}
             Effect::Prepare { turn, load } => self.preparing = Some((turn, load)),
             Effect::FindInputs => {
@@ -269,14 +278,23 @@ impl Simulation {
             Effect::AskModel { request, .. } => {
                 assert_eq!(self.asking, None, "one model request at a time");
                 assert_eq!(open_calls(self.machine.history()), Vec::<String>::new());
-                let mut written = self.disk.items.clone();
-                written.sort_by_key(|item| item.head().pos);
-                let summary = last_summary(written.iter()).map(|(_, summary)| summary);
+                // Of an item that was written more than once the last writing counts.
+                let written = self.disk.items.iter().cloned();
+                let written: BTreeMap<u64, Item> =
+                    written.map(|item| (item.head().pos, item)).collect();
+                let summary = last_summary(written.values()).map(|(_, summary)| summary);
                 let up_to = summary.map_or(0, |summary| summary.up_to);
                 // What was changed between turns is no part of a request, and may be on its way.
-                written.retain(|item| item.head().turn.is_some() && item.head().pos > up_to);
-                let of_turns = self.machine.history().iter();
-                let of_turns = of_turns.filter(|item| item.head().turn.is_some());
+                let is_of_turn = |item: &Item| item.head().turn.is_some();
+                let written: Vec<Item> = written
+                    .into_values()
+                    .filter(|item| is_of_turn(item) && item.head().pos > up_to)
+                    .collect();
+                let of_turns = self
+                    .machine
+                    .history()
+                    .iter()
+                    .filter(|item| is_of_turn(item));
                 assert_eq!(
                     of_turns.cloned().collect::<Vec<_>>(),
                     written,
@@ -295,6 +313,7 @@ impl Simulation {
                         .is_some_and(|body| body.unwrap().call_id == call.call_id)
                 });
                 assert!(on_disk, "a call is written before it starts");
+                self.expect_approved(&call);
                 self.tools.push(call);
             }
             Effect::StopTools => {}
@@ -580,6 +599,11 @@ impl Simulation {
                 account: None,
                 instructions: Vec::new(),
                 context,
+                approval: ApprovalPolicy::new(if choice.is_multiple_of(2) {
+                    ApprovalMode::Ask
+                } else {
+                    ApprovalMode::Full
+                }),
             });
         }
     }
@@ -622,6 +646,7 @@ impl Simulation {
             20 if detail.is_multiple_of(2) => self.order(detail / 2),
             21 => self.surveyed(detail),
             22 => self.summary(detail),
+            14 => self.answer(detail),
             _ => self.write(),
         }
         let running = self
@@ -671,7 +696,7 @@ impl Simulation {
                 self.tool_ends(0);
             } else if let Some((turn, alarm)) = self.alarm.take() {
                 self.event(Event::Alarm { turn, alarm });
-            } else {
+            } else if !self.answer_all() {
                 break;
             }
         }
@@ -691,6 +716,7 @@ impl Simulation {
             Vec::<String>::new(),
             "every call has a result"
         );
+        self.expect_no_open_question();
         assert!(self.replies.is_empty(), "everybody got an answer");
         assert!(!self.machine.is_compacting(), "every summary has an end");
         for input in &self.acked {

@@ -49,6 +49,8 @@ pub struct ToolSpec {
     pub description: String,
     /// JSON Schema of its arguments, an object.
     pub parameters: Box<RawValue>,
+    /// Whether a call of it changes nothing, whatever its arguments are: then it may run without a question.
+    pub read_only: bool,
 }
 
 impl ToolSpec {
@@ -59,7 +61,15 @@ impl ToolSpec {
             name,
             description,
             parameters,
+            read_only: false,
         }
+    }
+
+    /// The same for a tool that changes nothing.
+    #[must_use]
+    pub const fn with_read_only(mut self, read_only: bool) -> Self {
+        self.read_only = read_only;
+        self
     }
 }
 

@@ -384,11 +384,10 @@ fn with_executor(spec: &ToolSpec, executors: &[String]) -> Result<ToolSpec, Tool
     schema.set("properties", properties.to_text());
     schema.set("required", Value::from(required).to_string());
     let parameters = RawValue::from_string(schema.to_text()).map_err(broken)?;
-    Ok(ToolSpec::new(
-        spec.name.clone(),
-        spec.description.clone(),
-        parameters,
-    ))
+    Ok(
+        ToolSpec::new(spec.name.clone(), spec.description.clone(), parameters)
+            .with_read_only(spec.read_only),
+    )
 }
 
 #[cfg(test)]

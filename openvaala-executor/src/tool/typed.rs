@@ -25,6 +25,9 @@ pub trait TypedTool: Debug + Send + Sync + 'static {
     /// Its name: 1 to 64 of `a-z A-Z 0-9 _ -`, checked when the program is compiled.
     const NAME: &'static str;
 
+    /// Whether a call of it changes nothing, whatever its arguments are: then it may run without a question.
+    const READ_ONLY: bool = false;
+
     /// What it does and when to use it; sent with every request, so short.
     fn description(&self) -> String;
 
@@ -52,7 +55,8 @@ pub fn typed<T: TypedTool>(tool: T) -> Arc<dyn Tool> {
         T::NAME.to_owned(),
         tool.description(),
         schema::<T::Arguments>(),
-    );
+    )
+    .with_read_only(T::READ_ONLY);
     Arc::new(Adapter { spec, tool })
 }
 

@@ -25,6 +25,8 @@ impl TypedTool for BashList {
 
     const NAME: &'static str = "bash_list";
 
+    const READ_ONLY: bool = true;
+
     fn description(&self) -> String {
         "Lists the commands that run, and those that ended after their call had returned."
             .to_owned()

@@ -47,6 +47,8 @@ impl TypedTool for BashOutput {
 
     const NAME: &'static str = "bash_output";
 
+    const READ_ONLY: bool = true;
+
     fn description(&self) -> String {
         "Shows what a command has written since the last look, and whether it still runs. With \
          from_line, lines or pattern: numbered lines of all its output, also of one that has ended."

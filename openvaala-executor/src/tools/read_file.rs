@@ -58,6 +58,8 @@ impl TypedTool for ReadFile {
 
     const NAME: &'static str = "read_file";
 
+    const READ_ONLY: bool = true;
+
     fn description(&self) -> String {
         "Reads a text file, or shows a PNG, JPEG, GIF or WebP image. The path is absolute or \
          relative to the working directory."

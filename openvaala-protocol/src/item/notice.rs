@@ -2,8 +2,9 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::approval::{ApprovalRule, ApprovalScope};
 use crate::conversation::{ModelRef, WorkLocation};
-use crate::id::ItemId;
+use crate::id::{ExecutorId, ItemId};
 use crate::time::Timestamp;
 
 /// A model request that failed for good.
@@ -142,7 +143,9 @@ pub enum InterruptionCause {
     Crash,
 }
 
-/// A question whether a tool call may run.
+/// A question whether a tool call may run, and what was answered.
+///
+/// It is written when it is asked and once more, with the same `pos`, when it is answered or taken back.
 #[derive(Clone, Debug, Deserialize, Eq, PartialEq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema, ts_rs::TS))]
 #[non_exhaustive]
@@ -151,6 +154,61 @@ pub struct Approval {
     pub call: ItemId,
     /// Whether and how it was answered.
     pub state: ApprovalState,
+    /// The tool that is to run.
+    #[serde(default)]
+    pub tool: String,
+    /// Its arguments as JSON text, exactly as they would be given to it.
+    #[serde(default)]
+    pub arguments: String,
+    /// Where it would run; `None` for a tool of the runtime itself.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub executor: Option<ExecutorId>,
+    /// The work location there.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub folder: Option<String>,
+    /// SHA-256 over tool, arguments, executor and folder, in hex; a runtime without that function has none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub hash: Option<String>,
+    /// Why it is asked.
+    #[serde(default)]
+    pub reason: String,
+    /// The rule that the scopes `session` and `always` make.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub rule: Option<ApprovalRule>,
+    /// For how long it was approved.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub scope: Option<ApprovalScope>,
+    /// Who answered, in that client's words.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub answered_by: Option<String>,
+    /// What was said with a denial, or why the question was taken back.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub message: Option<String>,
+}
+
+impl Approval {
+    /// An open question about a call of that tool with those arguments.
+    pub fn new(
+        call: ItemId,
+        tool: impl Into<String>,
+        arguments: impl Into<String>,
+        reason: impl Into<String>,
+    ) -> Self {
+        Self {
+            call,
+            state: ApprovalState::Pending,
+            tool: tool.into(),
+            arguments: arguments.into(),
+            executor: None,
+            folder: None,
+            hash: None,
+            reason: reason.into(),
+            rule: None,
+            scope: None,
+            answered_by: None,
+            message: None,
+        }
+    }
 }
 
 /// Whether and how an approval was answered.
@@ -165,6 +223,8 @@ pub enum ApprovalState {
     Approved,
     /// The call may not run.
     Denied,
+    /// Nobody needs to answer any more: the turn was interrupted, or the runtime ended.
+    Cancelled,
 }
 
 /// The agent's list of steps.

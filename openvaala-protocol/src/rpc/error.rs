@@ -137,4 +137,7 @@ errors! {
     InputTaken = -32012, "input_taken", "The input does not wait any more: a turn has taken it.";
     QueueChanged = -32013, "queue_changed",
         "The order does not name exactly the inputs that wait; the message says what differs. List them and try again.";
+    ApprovalNotFound = -32007, "approval_not_found", "There is no such question in that session.";
+    ApprovalAnswered = -32008, "approval_answered",
+        "Somebody else has answered this question first, or it was taken back; `data` is the approval as it is now.";
 }

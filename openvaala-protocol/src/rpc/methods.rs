@@ -7,12 +7,13 @@ use serde::de::DeserializeOwned;
 use serde_json::value::{RawValue, to_raw_value};
 
 use super::error::ErrorCode::{
-    self, ConversationExists, ConversationNotFound, InputNotFound, InputTaken, InvalidRequest,
-    Overloaded, QueueChanged, Runtime, SessionBusy, SessionNotFound,
+    self, ApprovalAnswered, ApprovalNotFound, ConversationExists, ConversationNotFound,
+    InputNotFound, InputTaken, InvalidRequest, Overloaded, QueueChanged, Runtime, SessionBusy,
+    SessionNotFound,
 };
 use super::error::RpcError;
 use super::params::{
-    check, compaction, conversation, pending, provider, server, session, trash, update,
+    approval, check, compaction, conversation, pending, provider, server, session, trash, update,
 };
 
 /// One method of the protocol, as a type.
@@ -65,7 +66,7 @@ macro_rules! methods {
         /// The methods as types.
         pub mod method {
             #[allow(unused_imports, reason = "not every row names every module")]
-            use super::{check, compaction, conversation, pending, provider, server, session, trash, update};
+            use super::{approval, check, compaction, conversation, pending, provider, server, session, trash, update};
 
             $($(#[doc = $about])+
             #[derive(Clone, Copy, Debug)]
@@ -281,6 +282,13 @@ methods! {
     ///
     /// What was said since stays.
     SessionUncompact = "session/uncompact": compaction::UncompactParams => compaction::UncompactResult, [SessionBusy, ConversationNotFound, SessionNotFound, Overloaded, Runtime], "0.1";
+    /// Lists the open questions whether a tool call may run, of one conversation or of all that are open.
+    ApprovalList = "approval/list": approval::ListParams => approval::ListResult, [ConversationNotFound, Runtime], "0.1";
+    /// Answers such a question; the first answer counts, and everybody sees it as the approval written again.
+    ///
+    /// With the scope `always` its rule is written to `approvals.yaml` of the configuration as well. If that fails the call runs all the same, and
+    /// the error says so.
+    ApprovalAnswer = "approval/answer": approval::AnswerParams => approval::AnswerResult, [ApprovalNotFound, ApprovalAnswered, ConversationNotFound, SessionNotFound, Overloaded, Runtime], "0.1";
 }
 
 notifications! {

@@ -38,7 +38,7 @@ const REQUESTS: &[(&str, &str)] = &[
     ),
     (
         "conversation/create",
-        r#"{"executors":[{"executor":"local","root":"/w"}],"model":{"provider":"p","model":"m","effort":"high"},"agent":"reviewer"}"#,
+        r#"{"executors":[{"executor":"local","root":"/w"}],"model":{"provider":"p","model":"m","effort":"high"},"agent":"reviewer","approval_mode":"ask"}"#,
     ),
     (
         "conversation/list",
@@ -58,7 +58,7 @@ const REQUESTS: &[(&str, &str)] = &[
     ),
     (
         "session/send",
-        r#"{"conversation_id":"0192d3f5-8c1e-7a5b-9c2d-3e4f5a6b7c8d","session_id":"0192d3f5-8c1e-7a5b-9c2d-000000000001","item_id":"0192d3f5-8c1e-7a5b-9c2d-000000000002","content":[{"type":"text","text":"look"},{"type":"image","media_type":"image/png","data":{"base64":"aGk="}},{"type":"image","media_type":"image/png","data":{"blob":{"id":"0192d3f5-8c1e-7a5b-9c2d-000000000003","first":1,"last":2,"bytes":70000}}}],"mode":"steer","output_schema":{"type":"object","z":1,"a":12345678901234567890123}}"#,
+        r#"{"conversation_id":"0192d3f5-8c1e-7a5b-9c2d-3e4f5a6b7c8d","session_id":"0192d3f5-8c1e-7a5b-9c2d-000000000001","item_id":"0192d3f5-8c1e-7a5b-9c2d-000000000002","content":[{"type":"text","text":"look"},{"type":"image","media_type":"image/png","data":{"base64":"aGk="}},{"type":"image","media_type":"image/png","data":{"blob":{"id":"0192d3f5-8c1e-7a5b-9c2d-000000000003","first":1,"last":2,"bytes":70000}}}],"mode":"steer","output_schema":{"type":"object","z":1,"a":12345678901234567890123},"approval_mode":"auto_edit"}"#,
     ),
     (
         "session/interrupt",
@@ -113,6 +113,14 @@ const REQUESTS: &[(&str, &str)] = &[
     (
         "session/uncompact",
         r#"{"conversation_id":"0192d3f5-8c1e-7a5b-9c2d-3e4f5a6b7c8d","session_id":null}"#,
+    ),
+    (
+        "approval/list",
+        r#"{"conversation_id":"0192d3f5-8c1e-7a5b-9c2d-3e4f5a6b7c8d"}"#,
+    ),
+    (
+        "approval/answer",
+        r#"{"conversation_id":"0192d3f5-8c1e-7a5b-9c2d-3e4f5a6b7c8d","session_id":null,"approval_id":"0192d3f5-8c1e-7a5b-9c2d-000000000002","answer":"approve","scope":"session","hash":"00ff","message":"go"}"#,
     ),
 ];
 
@@ -207,6 +215,8 @@ fn written(call: &Call) -> Box<RawValue> {
         Call::ConversationFork(params) => to_raw_value(params),
         Call::SessionCompact(params) => to_raw_value(params),
         Call::SessionUncompact(params) => to_raw_value(params),
+        Call::ApprovalList(params) => to_raw_value(params),
+        Call::ApprovalAnswer(params) => to_raw_value(params),
         other => panic!("this test does not know {other:?}"),
     };
     written.unwrap()

@@ -173,6 +173,10 @@ const HARMLESS: &[&str] = &[
     "trash",
     "type",
     "unload_after_seconds",
+    "approval",
+    "mode",
+    "rules",
+    "decision",
 ];
 
 /// Takes off what may be a secret: any value of a key that is not known to have none, and any text without a key.

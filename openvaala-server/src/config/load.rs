@@ -11,6 +11,7 @@ use serde::de::DeserializeOwned;
 use openvaala_core::{CompactionPolicy, ContextWindows, RetryPolicy};
 
 use super::agents::load_agents;
+use super::approvals;
 use super::fault::{ConfigError, ConfigFault};
 use super::schema::{
     CompactionSection, HttpProviderFile, MainFile, ProviderHead, RetrySection, check_key,
@@ -61,8 +62,13 @@ pub(super) fn load(dir: &Path, environment: &Environment) -> Result<Config, Conf
         Err(fault) => faults.push(fault),
     }
     let agents = load_agents(dir, &mut faults);
+    let approved = approvals::load(dir).unwrap_or_else(|fault| {
+        faults.push(fault);
+        Vec::new()
+    });
     let mut config = config(main.unwrap_or_default(), providers, warnings);
     config.agents = agents;
+    config.approval.rules.extend(approved);
     if faults.is_empty() {
         Ok(config)
     } else {
@@ -96,6 +102,7 @@ fn config(
         idle_exit: main.idle_exit_seconds.map(|seconds| seconds.0),
         keep_trash: main.trash.keep_days.map(|days| days.0),
         unload_after: main.unload_after_seconds.map(|seconds| seconds.0),
+        approval: approvals::policy(main.approval),
         providers,
         agents: BTreeMap::new(),
         warnings,

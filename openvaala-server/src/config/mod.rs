@@ -4,6 +4,7 @@
 //! is optional. Loading checks every file: either all of it counts or nothing does.
 
 mod agents;
+mod approvals;
 mod detect;
 mod fault;
 mod load;
@@ -17,9 +18,11 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use openvaala_core::dialect::http::Secret;
-use openvaala_core::{CompactionPolicy, ContextWindows, RetryPolicy};
+use openvaala_core::{ApprovalPolicy, CompactionPolicy, ContextWindows, RetryPolicy};
+use openvaala_protocol::approval::ApprovalRule;
 use openvaala_protocol::conversation::ModelRef;
 
+pub use self::approvals::AddRuleError;
 pub use self::detect::LocalProbe;
 pub use self::fault::{ConfigError, ConfigFault};
 pub use self::provider_type::{ProviderType, UnknownProviderType};
@@ -96,6 +99,21 @@ impl ConfigDir {
     ) -> Result<PathBuf, AddProviderError> {
         write::add_provider(self, provider, environment)
     }
+
+    /// Adds a rule about tool calls to `approvals.yaml`; one that is there already changes nothing.
+    ///
+    /// The whole configuration is loaded with the new file before this returns; if that fails everything is as it was
+    /// before. Blocks for as long as the disk does.
+    ///
+    /// # Errors
+    /// The configuration was broken before, or the file cannot be written.
+    pub fn add_approval_rule(
+        &self,
+        rule: &ApprovalRule,
+        environment: &Environment,
+    ) -> Result<(), AddRuleError> {
+        approvals::add_rule(self, rule, environment)
+    }
 }
 
 /// A configuration whose files are all in order.
@@ -120,6 +138,8 @@ pub struct Config {
     pub keep_trash: Option<Duration>,
     /// How long a conversation stays in memory that nobody uses; `None` means the runtime's own time.
     pub unload_after: Option<Duration>,
+    /// Which tool calls run without a question: what `openvaala.yaml` says, and the rules of `approvals.yaml`.
+    pub approval: ApprovalPolicy,
     /// The providers by name.
     pub providers: BTreeMap<String, ProviderConfig>,
     /// The agents by name.

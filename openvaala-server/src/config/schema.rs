@@ -9,6 +9,7 @@ use std::net::SocketAddr;
 use std::time::Duration;
 
 use openvaala_core::dialect::http::Secret;
+use openvaala_protocol::approval::{ApprovalMode, ApprovalRule};
 use reqwest::Url;
 use reqwest::header::{HeaderName, HeaderValue};
 use serde::de::{Error, Visitor};
@@ -43,6 +44,27 @@ pub(super) struct MainFile {
     #[serde(default, deserialize_with = "given")]
     pub(super) unload_after_seconds: Option<Seconds>,
     pub(super) compaction: CompactionSection,
+    pub(super) approval: ApprovalSection,
+}
+
+/// `approval` in `openvaala.yaml`.
+#[derive(Debug, Default, Deserialize)]
+#[serde(
+    default,
+    deny_unknown_fields,
+    expecting = "`mode` with a name, or `rules` with a list"
+)]
+pub(super) struct ApprovalSection {
+    #[serde(default, deserialize_with = "given")]
+    pub(super) mode: Option<ApprovalMode>,
+    pub(super) rules: Vec<ApprovalRule>,
+}
+
+/// `approvals.yaml`, which the server writes.
+#[derive(Debug, Default, Deserialize)]
+#[serde(default, deny_unknown_fields, expecting = "`rules` with a list")]
+pub(super) struct ApprovalsFile {
+    pub(super) rules: Vec<ApprovalRule>,
 }
 
 /// `compaction` in `openvaala.yaml`.

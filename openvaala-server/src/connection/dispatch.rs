@@ -20,7 +20,9 @@ use super::subscriptions::{self, SubscriptionRequest, What};
 use super::{refuse, respond};
 use crate::VERSION;
 use crate::context::Context;
-use crate::methods::{compaction, conversation, pending, provider, server, session, trash, update};
+use crate::methods::{
+    approval, compaction, conversation, pending, provider, server, session, trash, update,
+};
 
 /// How many requests of one client are worked on at once.
 const IN_FLIGHT: usize = 64;
@@ -139,6 +141,7 @@ impl Requests {
             return Err(RpcError::version_mismatch(&params.protocol_version));
         }
         self.state = State::Ready;
+        self.context.client = Some(name.chars().take(80).collect::<String>().into());
         let assembled = self.context.assembled();
         Ok(InitializeResult {
             protocol_version: PROTOCOL_VERSION.to_owned(),
@@ -222,6 +225,8 @@ async fn perform(
         Call::SessionUpdate(params) => raw(update::session(context, params).await?),
         Call::ConversationUpdate(params) => raw(update::conversation(context, params).await?),
         Call::ConversationFork(params) => raw(update::fork(context, params).await?),
+        Call::ApprovalList(params) => raw(approval::list(context, params).await?),
+        Call::ApprovalAnswer(params) => raw(approval::answer(context, params).await?),
         // The connection itself takes the other three before it comes here.
         _ => Err(RpcError::new(
             ErrorCode::MethodNotFound,

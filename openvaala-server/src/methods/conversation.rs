@@ -24,6 +24,7 @@ pub(crate) async fn create(
         mut executors,
         model,
         agent,
+        approval_mode,
     } = params;
     if executors.is_empty() {
         let root = context.facts.working_dir.to_string_lossy().into_owned();
@@ -32,7 +33,7 @@ pub(crate) async fn create(
             root,
         });
     }
-    let mut new = NewConversation::new(executors, model);
+    let mut new = NewConversation::new(executors, model).with_approval_mode(approval_mode);
     new.agent = agent;
     let conversation = context
         .runtime

@@ -4,6 +4,7 @@ use std::error::Error;
 
 use openvaala_core::RuntimeError;
 use openvaala_protocol::rpc::{ErrorCode, RpcError};
+use serde_json::value::to_raw_value;
 
 /// The protocol's error for one of the runtime.
 pub(crate) fn rpc_error(error: &RuntimeError) -> RpcError {
@@ -16,6 +17,8 @@ pub(crate) fn rpc_error(error: &RuntimeError) -> RpcError {
         }
         RuntimeError::SessionNotFound { .. } => ErrorCode::SessionNotFound,
         RuntimeError::SessionBusy { .. } => ErrorCode::SessionBusy,
+        RuntimeError::ApprovalNotFound { .. } => ErrorCode::ApprovalNotFound,
+        RuntimeError::ApprovalAnswered { .. } => ErrorCode::ApprovalAnswered,
         RuntimeError::Overloaded => ErrorCode::Overloaded,
         RuntimeError::InvalidInput { .. }
         | RuntimeError::InvalidCursor
@@ -28,7 +31,11 @@ pub(crate) fn rpc_error(error: &RuntimeError) -> RpcError {
         RuntimeError::QueueChanged { .. } => ErrorCode::QueueChanged,
         _ => ErrorCode::Runtime,
     };
-    RpcError::new(code, with_causes(error))
+    let mut answer = RpcError::new(code, with_causes(error));
+    if let RuntimeError::ApprovalAnswered { approval } = error {
+        answer.data = to_raw_value(approval).ok();
+    }
+    answer
 }
 
 /// An error and what caused it, in one line.

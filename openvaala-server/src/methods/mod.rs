@@ -1,5 +1,6 @@
 //! What the methods do: parameters in, a call of the runtime, a result out. One module a resource.
 
+pub(crate) mod approval;
 pub(crate) mod compaction;
 pub(crate) mod conversation;
 pub(crate) mod error;

@@ -14,7 +14,7 @@ use tokio::time::Instant;
 use super::error::rpc_error;
 use crate::VERSION;
 use crate::connection::Outbox;
-use crate::context::{Command, Context};
+use crate::context::{Command, Context, Reload};
 use crate::process::memory::resident;
 
 /// The shortest time between two notifications about progress.
@@ -64,7 +64,11 @@ pub(crate) async fn shutdown(context: &Context) -> ShutdownResult {
 
 pub(crate) async fn reload(context: &Context) -> Result<ReloadResult, RpcError> {
     let (reply, result) = oneshot::channel();
-    context.reloads.send(reply).await.map_err(|_| stopped())?;
+    context
+        .reloads
+        .send(Reload { rule: None, reply })
+        .await
+        .map_err(|_| stopped())?;
     result.await.map_err(|_| stopped())?
 }
 

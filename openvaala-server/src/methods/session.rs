@@ -32,7 +32,8 @@ pub(crate) async fn send(context: &Context, params: SendParams) -> Result<SendRe
     let input = Input::new(params.item_id, params.content)
         .to_session(params.session_id)
         .with_mode(params.mode)
-        .with_output_schema(schema);
+        .with_output_schema(schema)
+        .with_approval_mode(params.approval_mode);
     let sent = conversation
         .send(input)
         .await

@@ -1,5 +1,6 @@
 //! Follows one turn to its end, over lost connections and past interrupts.
 
+mod asking;
 mod own;
 mod screen;
 
@@ -8,7 +9,8 @@ use std::process::ExitCode;
 use std::time::Duration;
 
 use futures::FutureExt;
-use futures::future::Fuse;
+use futures::future::{Fuse, FusedFuture};
+use openvaala_protocol::approval::ApprovalMode;
 use openvaala_protocol::client::{Client, ClientError, Notices};
 use openvaala_protocol::content::Content;
 use openvaala_protocol::conversation::{
@@ -17,12 +19,15 @@ use openvaala_protocol::conversation::{
 use openvaala_protocol::event::{Entry, Live, ResumeCursor};
 use openvaala_protocol::id::{ConversationId, ItemId};
 use openvaala_protocol::rpc::Notice;
-use openvaala_protocol::rpc::method::{ConversationSubscribe, SessionInterrupt, SessionSend};
+use openvaala_protocol::rpc::method::{
+    ApprovalAnswer, ConversationSubscribe, SessionInterrupt, SessionSend,
+};
 use openvaala_protocol::rpc::params::conversation::SubscribeParams;
 use openvaala_protocol::rpc::params::session::{InterruptParams, SendMode, SendParams};
 use serde_json::value::RawValue;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
+use self::asking::Asking;
 use self::own::Own;
 pub(super) use self::screen::Mode;
 use self::screen::{Screen, Shown};
@@ -43,6 +48,7 @@ pub(super) struct Start {
     pub(super) content: Vec<Content>,
     pub(super) send_mode: SendMode,
     pub(super) output_schema: Option<Box<RawValue>>,
+    pub(super) approval_mode: Option<ApprovalMode>,
     /// What is shown of it, and how.
     pub(super) mode: Mode,
 }
@@ -58,6 +64,7 @@ pub(super) struct Follower {
     own: Own,
     mode: Mode,
     screen: Screen,
+    asking: Asking,
 }
 
 /// Why following stops for now.
@@ -99,6 +106,7 @@ impl Follower {
             content: start.content,
             mode: start.send_mode,
             output_schema: start.output_schema,
+            approval_mode: start.approval_mode,
         };
         Self {
             dirs,
@@ -109,6 +117,7 @@ impl Follower {
             own: Own::new(item_id),
             mode: start.mode,
             screen: Screen::new(start.mode),
+            asking: Asking::new(start.mode == Mode::Json),
         }
     }
 
@@ -185,8 +194,16 @@ impl Follower {
             client.call::<SessionSend>(self.input.clone()).fuse()
         });
         let mut interrupting = pin!(Fuse::terminated());
+        let mut answering = pin!(Fuse::terminated());
         let mut asked = false;
         loop {
+            if answering.is_terminated()
+                && let Some(answer) = self.asking.next_answer(conversation_id)
+            {
+                let id = answer.approval_id;
+                let call = client.call::<ApprovalAnswer>(answer);
+                answering.set(async move { (id, call.await) }.fuse());
+            }
             // A turn that has not taken the prompt is somebody else's.
             if interrupts.count > 0 && self.own.turn.is_some() && !asked {
                 asked = true;
@@ -211,6 +228,15 @@ impl Follower {
                         return stop;
                     }
                 }
+                line = self.asking.line(), if self.asking.waits() => self.asking.take(line),
+                (id, answered) = &mut answering => match answered {
+                    Ok(_) => self.asking.done(id),
+                    Err(error @ ClientError::Disconnected { .. }) => return Stop::Lost(error),
+                    Err(error) => {
+                        self.asking.done(id);
+                        note(&format!("note: {error}"));
+                    }
+                },
                 count = interrupts.next() => {
                     if count > 1 {
                         return Stop::Done(ExitCode::from(INTERRUPTED));
@@ -268,6 +294,16 @@ impl Follower {
         }
         match entry {
             Entry::Turn { turn, .. } => self.turn(turn),
+            Entry::Item {
+                session_id, item, ..
+            } => {
+                // What agents below the root ask is asked for this prompt as well.
+                let is_below = *session_id != self.conversation.root_session;
+                if is_below || self.own.turn.is_some() && item.head().turn == self.own.turn {
+                    self.asking.see(*session_id, item);
+                }
+                Ok(())
+            }
             Entry::Session { session, .. } => self.session(session),
             _ => Ok(()),
         }
@@ -280,6 +316,14 @@ impl Follower {
         };
         let shown = self.screen.turn_end(turn)?;
         self.show(shown)?;
+        let code = if code == 0 && self.asking.has_refused() {
+            note(
+                "note: what had to be asked was refused, since nobody is here to answer; see `openvaala exec --help` on --approval",
+            );
+            REFUSED
+        } else {
+            code
+        };
         if code == 0 && self.input.output_schema.is_some() {
             let answer = schema::check(self.own.answer.as_deref())?;
             self.show(self.screen.answer(answer))?;

@@ -55,6 +55,8 @@ fn session(number: u128, active: Option<TurnId>, last_pos: u64) -> State {
         parent: None,
         agent: None,
         model: model(),
+        approval_mode: None,
+        approval_rules: Vec::new(),
         active_turn: active,
         queue: Vec::new(),
         held: false,

@@ -45,6 +45,14 @@ impl SessionLoop {
                     Refusal::NotCompacted(message) => RuntimeError::NotCompacted { message },
                     Refusal::QueueFull => RuntimeError::Overloaded,
                     Refusal::NotWritten(message) => RuntimeError::NotWritten { message },
+                    Refusal::NoApproval(approval) => RuntimeError::ApprovalNotFound {
+                        session: self.deps.around.session,
+                        approval,
+                    },
+                    Refusal::ApprovalAnswered(approval) => {
+                        RuntimeError::ApprovalAnswered { approval }
+                    }
+                    Refusal::WrongAnswer(message) => RuntimeError::InvalidInput { message },
                     Refusal::NotRead(message) => RuntimeError::Unreadable {
                         what: format!("the metadata of session {}", self.deps.around.session),
                         message,
@@ -59,6 +67,11 @@ impl SessionLoop {
             Effect::Answer { reply, answer } => {
                 if let Some(reply) = self.requests.remove(&reply) {
                     let _ = reply.send(Ok(answer));
+                }
+            }
+            Effect::ApprovalAnswered { reply, approval } => {
+                if let Some(reply) = self.answers.remove(&reply) {
+                    let _ = reply.send(Ok(*approval));
                 }
             }
             Effect::Live(live) => self.deps.around.feed.live(live).await,
@@ -109,6 +122,8 @@ impl SessionLoop {
         } else if let Some(reply) = self.interrupts.remove(&reply) {
             let _ = reply.send(Err(error));
         } else if let Some(reply) = self.requests.remove(&reply) {
+            let _ = reply.send(Err(error));
+        } else if let Some(reply) = self.answers.remove(&reply) {
             let _ = reply.send(Err(error));
         } else {
             self.orders.refuse(reply, error);

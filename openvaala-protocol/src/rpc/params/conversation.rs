@@ -2,6 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::approval::ApprovalMode;
 use crate::conversation::{
     Conversation, ConversationStatus, ModelRef, Session, Turn, WorkLocation,
 };
@@ -26,6 +27,8 @@ pub struct CreateParams {
     pub model: Option<ModelRef>,
     /// The name of the agent that works in it; `None` means the default one.
     pub agent: Option<String>,
+    /// Which tool calls run without a question; `None` means as the configuration says.
+    pub approval_mode: Option<ApprovalMode>,
 }
 
 /// Result of `conversation/create`.

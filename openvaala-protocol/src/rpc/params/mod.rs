@@ -3,6 +3,7 @@
 //! Unknown fields in parameters are refused (the protocol version is the same on both sides, so a field that is
 //! not known is a mistake); `initialize` alone takes any.
 
+pub mod approval;
 pub mod check;
 pub mod compaction;
 pub mod conversation;

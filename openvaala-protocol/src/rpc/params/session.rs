@@ -3,6 +3,7 @@
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
+use crate::approval::ApprovalMode;
 use crate::content::{BlobRef, Content};
 use crate::event::Entry;
 use crate::id::{ConversationId, ItemId, SessionId, TurnId};
@@ -40,6 +41,9 @@ pub struct SendParams {
         ts(type = "Record<string, unknown> | null", optional)
     )]
     pub output_schema: Option<Box<RawValue>>,
+    /// Which tool calls of this session run without a question from its next turn on; `None` leaves it as it is.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub approval_mode: Option<ApprovalMode>,
 }
 
 /// What to do with an input if a turn runs.
