@@ -43,9 +43,14 @@ pub(super) enum What {
     Reads,
     /// It changes files; whether all of them lie in the work location and are the user's own.
     Edits { inside: bool },
-    /// It runs a shell command.
+    /// It runs a shell command; whether it begins in the work location, and whether it is known to stay there.
     #[cfg(feature = "tools")]
-    Shell { text: String, line: Line },
+    Shell {
+        text: String,
+        line: Line,
+        begins_inside: bool,
+        stays_inside: bool,
+    },
     /// Not known.
     Other,
 }
@@ -86,6 +91,40 @@ impl Facts {
     }
 }
 
+/// Files that programs obey by themselves, and folders of such files: git, editors, shells, and agents.
+#[cfg(feature = "tools")]
+const GUARDED: &[&str] = &[
+    ".bash_login",
+    ".bash_logout",
+    ".bash_profile",
+    ".bashrc",
+    ".envrc",
+    ".git",
+    ".gitconfig",
+    ".gitmodules",
+    ".husky",
+    ".idea",
+    ".mcp.json",
+    ".profile",
+    ".ssh",
+    ".vscode",
+    ".zlogin",
+    ".zprofile",
+    ".zshenv",
+    ".zshrc",
+    "agents.md",
+    "approvals.yaml",
+    "openvaala.yaml",
+];
+
+/// Whether a change of a file may have others do more than was asked for.
+#[cfg(feature = "tools")]
+fn is_guarded(path: &str) -> bool {
+    let path = path.to_ascii_lowercase();
+    // Each repository has a file HEAD, also one without a folder `.git` around it.
+    path.ends_with("/head") || path.split('/').any(|part| GUARDED.contains(&part))
+}
+
 #[cfg(feature = "tools")]
 fn patch(text: &str, arguments: &Value, folder: &str) -> Facts {
     use openvaala_executor::patch::{Action, Patch, unwrap};
@@ -111,12 +150,9 @@ fn patch(text: &str, arguments: &Value, folder: &str) -> Facts {
         std::iter::once(operation.path.clone()).chain(moved(&operation.action))
     });
     let paths: Vec<String> = named.map(|path| absolute(folder, &path)).collect();
-    // What git runs by itself stands there.
     let is_own = |path: &String| {
-        is_within(path, folder)
-            && !path
-                .split('/')
-                .any(|part| part.eq_ignore_ascii_case(".git"))
+        let rest = path.strip_prefix(folder.trim_end_matches('/'));
+        rest.is_some_and(|rest| rest.starts_with('/') && !is_guarded(rest))
     };
     let inside = paths.iter().all(is_own);
     Facts {
@@ -133,14 +169,26 @@ fn shell(arguments: &Value, folder: &str) -> Facts {
         .unwrap_or_default()
         .trim()
         .to_owned();
-    let line = Line::read(&text);
+    let mut line = Line::read(&text);
+    let location = folder;
     let folder = arguments["workdir"]
         .as_str()
         .map_or_else(|| folder.to_owned(), |workdir| absolute(folder, workdir));
-    let moves = line
-        .commands
+    let location = absolute("/", location);
+    let moves = !line.folders.is_empty();
+    if folder != location {
+        line.folders.push(Some(folder.clone()));
+    }
+    // Each step from the head of the work location: so no number of them leads out of it.
+    let is_inside = |step: &str| {
+        let place = absolute(&location, step);
+        place == location || is_within(&place, &location)
+    };
+    let begins_inside = is_inside(&folder);
+    let stays_inside = line
+        .folders
         .iter()
-        .any(|command| matches!(command.name(), Some("cd" | "pushd" | "popd")));
+        .all(|step| step.as_deref().is_some_and(is_inside));
     let words = || {
         let arguments = line
             .commands
@@ -159,6 +207,11 @@ fn shell(arguments: &Value, folder: &str) -> Facts {
     Facts {
         paths,
         other_paths: moves || line.opaque.is_some() || words().any(is_unknown),
-        what: What::Shell { text, line },
+        what: What::Shell {
+            text,
+            line,
+            begins_inside,
+            stays_inside,
+        },
     }
 }

@@ -199,7 +199,7 @@ fn fits_command(pattern: &str, command: &str) -> bool {
 
 #[cfg(feature = "tools")]
 fn command_fits(pattern: &str, facts: &Facts) -> bool {
-    let What::Shell { text, line } = &facts.what else {
+    let What::Shell { text, line, .. } = &facts.what else {
         return false;
     };
     fits_command(pattern, text)
@@ -228,22 +228,35 @@ fn has_unknown_commands(facts: &Facts) -> bool {
 /// Whether the rules that allow let all of a call run.
 #[cfg(feature = "tools")]
 fn allowed(rules: &[&ApprovalRule], facts: &Facts) -> bool {
-    let What::Shell { text, line } = &facts.what else {
+    let What::Shell {
+        text,
+        line,
+        begins_inside,
+        stays_inside,
+    } = &facts.what
+    else {
         return allowed_whole(rules, facts);
     };
     let rules: Vec<&&ApprovalRule> = rules.iter().filter(|rule| rule.path.is_none()).collect();
     let patterns = || rules.iter().filter_map(|rule| rule.command.as_deref());
     let is_whole =
         |pattern: &str| !pattern::has_wildcard(pattern) && fits(pattern, text, Star::Text);
-    if rules.iter().any(|rule| rule.command.is_none()) || patterns().any(is_whole) {
+    // The same words may be another thing in another folder.
+    if rules.iter().any(|rule| rule.command.is_none())
+        || (*begins_inside && patterns().any(is_whole))
+    {
         return true;
     }
     let is_allowed = |command: &shell::Command| {
-        command.harm().is_none()
+        line.harm_of(command).is_none()
             || command.name().is_some()
                 && patterns().any(|pattern| fits_command(pattern, &command.text()))
     };
-    line.opaque.is_none() && line.writes.is_empty() && line.commands.iter().all(is_allowed)
+    *begins_inside
+        && *stays_inside
+        && line.opaque.is_none()
+        && line.writes.is_empty()
+        && line.commands.iter().all(is_allowed)
 }
 
 #[cfg(not(feature = "tools"))]
@@ -280,7 +293,11 @@ fn rule_for(call: &Asked<'_>, facts: &Facts) -> Option<ApprovalRule> {
     rule.executor = call.executor.cloned();
     match &facts.what {
         #[cfg(feature = "tools")]
-        What::Shell { text, .. } if text.is_empty() => None,
+        What::Shell {
+            text,
+            begins_inside,
+            ..
+        } if text.is_empty() || !begins_inside => None,
         #[cfg(feature = "tools")]
         What::Shell { text, .. } => Some(rule.with_command(exactly(text))),
         What::Edits { inside: true } => {

@@ -194,3 +194,104 @@ fn the_rule_of_a_question_lets_that_call_run_and_no_other() {
         assert_eq!(bash(&policy, "rm x.o"), '?');
     }
 }
+
+fn bash_in(policy: &ApprovalPolicy, command: &str, workdir: &str) -> char {
+    let arguments = json!({ "command": command, "workdir": workdir });
+    verdict(policy, "bash", &arguments.to_string())
+}
+
+#[test]
+fn s_89_a_rule_that_allows_a_command_counts_in_the_work_location_only() {
+    let policy = ApprovalPolicy::new(ApprovalMode::Ask)
+        .with_rule(allow().with_command("make"))
+        .with_rule(allow().with_command("cargo test *"));
+    let found = [
+        bash(&policy, "make"),
+        bash(&policy, "cd sub && make"),
+        bash_in(&policy, "make", "sub"),
+        bash_in(&policy, "make", "/tmp/other"),
+        bash_in(&policy, "make", "../other"),
+        bash(&policy, "cd /tmp/other && make"),
+        bash(&policy, "cd .. && cargo test"),
+        bash(&policy, "cd $x && cargo test"),
+        bash(&policy, "cd && cargo test"),
+        bash(&policy, "cd - && cargo test"),
+        bash(&policy, "pushd sub && cargo test"),
+        bash(&policy, "bash -c 'cd /tmp/other && make'"),
+        bash_in(&policy, "cd ..; cd ..; make", "a/b"),
+    ];
+    assert_eq!(found.iter().collect::<String>(), "+++??????????");
+    let elsewhere = json!({ "command": "make", "workdir": "/tmp/other" }).to_string();
+    let policy = ApprovalPolicy::new(ApprovalMode::Ask);
+    let Verdict::Ask { rule, .. } = judge(&policy, "bash", &elsewhere) else {
+        panic!("it is asked");
+    };
+    assert_eq!(rule, None, "no rule says in which folder");
+}
+
+#[test]
+fn git_is_asked_in_any_folder_but_the_work_location() {
+    let policy = ApprovalPolicy::new(ApprovalMode::Ask);
+    let found = [
+        bash(&policy, "git status"),
+        bash_in(&policy, "git status", FOLDER),
+        bash_in(&policy, "git status", "."),
+        bash_in(&policy, "git status", "sub"),
+        bash_in(&policy, "ls", "sub"),
+        bash(&policy, "cd sub && git status"),
+        bash(&policy, "ls | (cd sub; xargs git log)"),
+    ];
+    assert_eq!(found.iter().collect::<String>(), "+++?+??");
+}
+
+#[test]
+fn s_45_s_65_a_patch_of_files_that_programs_obey_is_asked_in_every_mode_that_asks() {
+    let policy = ApprovalPolicy::new(ApprovalMode::AutoEdit);
+    let guarded = [
+        ".git/hooks/pre-commit",
+        ".GIT/config",
+        "sub/.git",
+        "sub/HEAD",
+        "AGENTS.md",
+        "sub/agents.md",
+        ".envrc",
+        ".bashrc",
+        ".vscode/tasks.json",
+        ".mcp.json",
+        "openvaala.yaml",
+        "../work2/a",
+        "/etc/passwd",
+        "a/../../b",
+    ];
+    let found: String = guarded.iter().map(|path| patch(&policy, path)).collect();
+    assert_eq!(found, "?".repeat(guarded.len()));
+    let own = [
+        "src/lib.rs",
+        "a/../b",
+        "docs/agents.md.txt",
+        "src/head.rs",
+        "head/a.rs",
+    ];
+    let found: String = own.iter().map(|path| patch(&policy, path)).collect();
+    assert_eq!(found, "+".repeat(own.len()));
+}
+
+#[test]
+fn a_rule_that_denies_is_not_passed_by_options_that_are_not_known() {
+    let policy = ApprovalPolicy::new(ApprovalMode::Full).with_rule(deny().with_command("rm *"));
+    let denied = [
+        "sudo -nu root rm x",
+        "timeout -vs KILL 5 rm x",
+        "bash -ce 'rm x'",
+        "sudo rm x",
+    ];
+    let found: String = denied.iter().map(|line| bash(&policy, line)).collect();
+    assert_eq!(found, "-".repeat(denied.len()));
+    let asked = [
+        "sudo --us root rm x",
+        "xargs -a ls rm",
+        "timeout --sig KILL 5 rm x",
+    ];
+    let found: String = asked.iter().map(|line| bash(&policy, line)).collect();
+    assert_eq!(found, "?".repeat(asked.len()));
+}

@@ -45,6 +45,9 @@ const WRITES: &[&str] = &[
 ];
 
 /// Whether a call of git only reads.
+///
+/// One in another folder (`-C`) is not known to: what looks like a folder of files may be a repository, with a configuration that
+/// runs commands.
 pub(super) fn is_harmless(arguments: &[Word]) -> bool {
     let Some(arguments) = texts(arguments) else {
         return false;
@@ -52,7 +55,7 @@ pub(super) fn is_harmless(arguments: &[Word]) -> bool {
     let mut rest = arguments.as_slice();
     loop {
         rest = match rest {
-            ["--no-pager" | "-P" | "--no-optional-locks", rest @ ..] | ["-C", _, rest @ ..] => rest,
+            ["--no-pager" | "-P" | "--no-optional-locks", rest @ ..] => rest,
             ["--version"] => return true,
             [subcommand, rest @ ..] => return reads(subcommand, rest),
             [] => return false,

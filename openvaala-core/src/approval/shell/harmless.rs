@@ -48,7 +48,6 @@ const ANY: &[&str] = &[
     "lscpu",
     "md5sum",
     "nl",
-    "nm",
     "nproc",
     "numfmt",
     "od",
@@ -57,7 +56,6 @@ const ANY: &[&str] = &[
     "printenv",
     "ps",
     "pwd",
-    "readelf",
     "readlink",
     "realpath",
     "return",
@@ -69,10 +67,8 @@ const ANY: &[&str] = &[
     "sha384sum",
     "sha512sum",
     "shift",
-    "size",
     "sleep",
     "stat",
-    "strings",
     "sum",
     "tac",
     "tail",
@@ -102,7 +98,6 @@ const BUT_FOR: &[(&str, &[&str])] = &[
     ("fdfind", &["-x", "-X", "--exec", "--exec-batch"]),
     ("file", &["-C", "--compile"]),
     ("hexdump", &[]),
-    ("objdump", &[]),
     ("printf", &["-v"]),
     ("rg", &["-z", "--pre", "--hostname-bin", "--search-zip"]),
     (
@@ -118,11 +113,15 @@ const BUT_FOR: &[(&str, &[&str])] = &[
     ("tree", &["-o", "-R", "--output"]),
 ];
 
+/// Readers of object files: they load a library that is named to them, and read options from `@file`.
+const BINUTILS: &[&str] = &["nm", "objdump", "readelf", "size", "strings"];
+
 /// Programs that may be asked for their version.
+///
+/// Those are not here that run or fetch what the folder names to tell it, as `cargo`, `go` and `yarn` do.
 const VERSIONED: &[&str] = &[
-    "bun", "cargo", "clang", "cmake", "deno", "docker", "gcc", "go", "java", "make", "node", "npm",
-    "perl", "php", "pip", "pip3", "pnpm", "python", "python3", "ruby", "rustc", "rustup", "uv",
-    "yarn",
+    "bun", "clang", "cmake", "deno", "docker", "gcc", "java", "make", "node", "perl", "php", "pip",
+    "pip3", "python", "python3", "ruby", "uv",
 ];
 
 /// Whether a command of that name only reads.
@@ -142,9 +141,13 @@ pub(super) fn is_harmless(name: &str, arguments: &[Word]) -> bool {
         return true;
     }
     if let Some((_, options)) = BUT_FOR.iter().find(|(known, _)| *known == name) {
-        return options.is_empty() || without(arguments, options);
+        let sets = name == "printf" && !has_plain_format(arguments);
+        return !sets && (options.is_empty() || without(arguments, options));
     }
     match name {
+        name if BINUTILS.contains(&name) => texts(arguments).is_some_and(|texts| {
+            !has_option(&texts, &["--plugin"]) && !texts.iter().any(|text| text.starts_with('@'))
+        }),
         "git" => git::is_harmless(arguments),
         "find" => finds_only(arguments),
         "sed" => texts(arguments).is_some_and(|arguments| sed(&arguments)),
@@ -153,7 +156,6 @@ pub(super) fn is_harmless(name: &str, arguments: &[Word]) -> bool {
         "hostname" => arguments.is_empty(),
         name if VERSIONED.contains(&name) => {
             matches!(texts(arguments).as_deref(), Some(["--version" | "-V"]))
-                || (name == "go" && texts(arguments).as_deref() == Some(&["version"]))
         }
         _ => false,
     }
@@ -190,6 +192,32 @@ pub(super) fn has_option(words: &[&str], options: &[&str]) -> bool {
             },
         )
     })
+}
+
+/// Whether a format of `printf` is known and sets no variable, as `%n` does.
+fn has_plain_format(arguments: &[Word]) -> bool {
+    let Some(format) = arguments
+        .iter()
+        .find(|word| !matches!(word.text.as_deref(), Some("--")))
+    else {
+        return true;
+    };
+    let Some(format) = format.text.as_deref() else {
+        return false;
+    };
+    // `\\045` is a percent sign as well.
+    let has_codes = format.contains("\\x") || format.contains("\\u") || format.contains("\\U");
+    let has_octal = format
+        .split('\\')
+        .skip(1)
+        .any(|rest| rest.starts_with(|char: char| char.is_ascii_digit()));
+    let text = format.replace("%%", "");
+    let sets = text.split('%').skip(1).any(|rest| {
+        let rest = rest.trim_start_matches(|char: char| !char.is_ascii_alphabetic());
+        rest.trim_start_matches(['h', 'l', 'q', 'j', 'z', 't', 'L'])
+            .starts_with('n')
+    });
+    !sets && !has_codes && !has_octal
 }
 
 /// Whether a search for files does nothing with what it finds.

@@ -25,6 +25,8 @@ pub(super) struct Line {
     pub(super) writes: Vec<Word>,
     /// The files that it reads by redirections.
     pub(super) reads: Vec<Word>,
+    /// Where it goes; `None` is a folder that is not known.
+    pub(super) folders: Vec<Option<String>>,
     /// Why nothing is proven by what is known of it.
     pub(super) opaque: Option<String>,
 }
@@ -62,7 +64,17 @@ impl Line {
         if let Some(file) = self.writes.first() {
             return Some(format!("it writes to {}", file.raw));
         }
-        self.commands.iter().find_map(Command::harm)
+        self.commands
+            .iter()
+            .find_map(|command| self.harm_of(command))
+    }
+
+    /// Why one of its commands may do more than read.
+    pub(super) fn harm_of(&self, command: &Command) -> Option<String> {
+        if !self.folders.is_empty() && command.is_git() {
+            return Some("git may obey what stands in the folder it runs in".to_owned());
+        }
+        command.harm()
     }
 
     pub(super) fn is_opaque(&mut self, why: impl Into<String>) {
@@ -83,8 +95,13 @@ impl Command {
         self.words.first()?.text.as_deref()
     }
 
+    fn is_git(&self) -> bool {
+        self.name()
+            .is_some_and(|name| name.rsplit('/').next() == Some("git"))
+    }
+
     /// Why it may do more than read.
-    pub(super) fn harm(&self) -> Option<String> {
+    fn harm(&self) -> Option<String> {
         if self.runs_another {
             return None;
         }

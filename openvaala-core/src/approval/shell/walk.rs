@@ -37,7 +37,8 @@ impl<'a> Walk<'a> {
             walk.line.is_opaque("it cannot be read as a shell command");
         }
         // Sequences that one reader takes for text and another for more.
-        if source.contains('\0') || source.contains('\r') {
+        let is_odd = |char: char| char.is_control() && !matches!(char, '\n' | '\t');
+        if source.contains(is_odd) {
             walk.line.is_opaque("it has control characters");
         }
         walk.node(tree.root_node());
@@ -77,8 +78,12 @@ impl<'a> Walk<'a> {
             | "command_substitution"
             | "process_substitution"
             | "concatenation"
-            | "string"
-            | "function_definition" => self.children(node),
+            | "string" => self.children(node),
+            // It may take the place of a command, even its own.
+            "function_definition" => {
+                self.line.is_opaque("it defines a function");
+                self.children(node);
+            }
             "for_statement" => {
                 if let Some(variable) = node.child_by_field_name("variable") {
                     self.sets(slice(self.source, variable));
@@ -163,6 +168,7 @@ impl<'a> Walk<'a> {
     fn runs(&mut self, mut command: Command) {
         let inner = wrapper::runs(&command.words);
         command.runs_another = inner.is_harmless;
+        self.goes(&command);
         self.line.commands.push(command);
         if let Some(why) = inner.opaque {
             self.line.is_opaque(why);
@@ -181,15 +187,29 @@ impl<'a> Walk<'a> {
                 commands,
                 writes,
                 reads,
+                folders,
                 opaque,
             } = Walk::read(&text, self.depth + 1);
             self.line.commands.extend(commands);
             self.line.writes.extend(writes);
             self.line.reads.extend(reads);
+            self.line.folders.extend(folders);
             if let Some(why) = opaque {
                 self.line.is_opaque(why);
             }
         }
+    }
+
+    /// Takes down where a command goes.
+    fn goes(&mut self, command: &Command) {
+        let folder = match (command.name(), &command.words[..]) {
+            (Some("cd"), [_, folder]) => folder.text.clone(),
+            (Some("cd" | "pushd" | "popd"), _) => None,
+            _ => return,
+        };
+        self.line
+            .folders
+            .push(folder.filter(|folder| !folder.starts_with('-')));
     }
 
     fn file_redirect(&mut self, node: Node<'_>) {
@@ -206,7 +226,12 @@ impl<'a> Walk<'a> {
             self.line.is_opaque("it has arguments behind a redirection");
         }
         match (operator, target) {
-            ("<", Some(target)) => self.line.reads.push(target),
+            ("<", Some(target)) => {
+                if may_be_network(&target) {
+                    self.line.is_opaque("it may speak to the network");
+                }
+                self.line.reads.push(target);
+            }
             ("<&" | ">&" | "<&-" | ">&-", None) => {}
             ("<&" | ">&", Some(target)) if is_descriptor(&target) => {}
             (_, Some(target)) if target.text.as_deref() == Some("/dev/null") => {}
@@ -356,6 +381,15 @@ impl<'a> Walk<'a> {
             }
         }
     }
+}
+
+/// Whether a place may be `/dev/tcp/HOST/PORT`, which the shell connects to.
+fn may_be_network(target: &Word) -> bool {
+    let places = ["/dev/tcp/", "/dev/udp/"];
+    places.iter().any(|place| {
+        target.prefix.starts_with(place)
+            || target.text.is_none() && place.starts_with(&target.prefix)
+    })
 }
 
 /// Whether the target of `>&` is another descriptor, not a file.

@@ -21,6 +21,8 @@ struct Wrapper {
     name: &'static str,
     /// Options that take the next word.
     with_value: &'static [&'static str],
+    /// Options that take none; short ones may stand together.
+    flags: &'static [&'static str],
     /// Words before the command, such as a time.
     operands: usize,
     /// Whether it does nothing but run the command.
@@ -30,41 +32,52 @@ struct Wrapper {
 const fn wrapper(
     name: &'static str,
     with_value: &'static [&'static str],
+    flags: &'static [&'static str],
     operands: usize,
     is_harmless: bool,
 ) -> Wrapper {
     Wrapper {
         name,
         with_value,
+        flags,
         operands,
         is_harmless,
     }
 }
 
 const WRAPPERS: &[Wrapper] = &[
-    wrapper("nice", &["-n", "--adjustment"], 0, true),
+    wrapper("nice", &["-n", "--adjustment"], &[], 0, true),
     wrapper(
         "ionice",
-        &["-c", "-n", "-t", "--class", "--classdata"],
+        &["-c", "-n", "--class", "--classdata"],
+        &["-t", "--ignore"],
         0,
         false,
     ),
     wrapper(
         "timeout",
         &["-s", "-k", "--signal", "--kill-after"],
+        &["-v", "--verbose", "--foreground", "--preserve-status"],
         1,
         true,
     ),
-    wrapper("time", &[], 0, true),
+    wrapper("time", &[], &["-p"], 0, true),
     wrapper(
         "stdbuf",
         &["-i", "-o", "-e", "--input", "--output", "--error"],
+        &[],
         0,
         true,
     ),
-    wrapper("setsid", &[], 0, true),
-    wrapper("command", &[], 0, true),
-    wrapper("builtin", &[], 0, true),
+    wrapper(
+        "setsid",
+        &[],
+        &["-c", "-f", "-w", "--ctty", "--fork", "--wait"],
+        0,
+        true,
+    ),
+    wrapper("command", &[], &["-p"], 0, true),
+    wrapper("builtin", &[], &[], 0, true),
     wrapper(
         "xargs",
         &[
@@ -76,42 +89,104 @@ const WRAPPERS: &[Wrapper] = &[
             "-E",
             "-I",
             "--max-args",
-            "--max-lines",
             "--max-procs",
             "--delimiter",
             "--max-chars",
-            "--replace",
+        ],
+        &[
+            "-0",
+            "-r",
+            "-t",
+            "-x",
+            "--null",
+            "--no-run-if-empty",
+            "--verbose",
+            "--exit",
         ],
         0,
         true,
     ),
-    wrapper("nohup", &[], 0, false),
-    wrapper("exec", &["-a"], 0, false),
+    wrapper("nohup", &[], &[], 0, false),
+    wrapper("exec", &["-a"], &["-c", "-l"], 0, false),
     wrapper(
         "sudo",
         &[
             "-u", "-g", "-h", "-p", "-C", "-r", "-t", "-T", "-D", "-R", "--user", "--group",
             "--host", "--prompt", "--chdir",
         ],
+        &[
+            "-A",
+            "-b",
+            "-E",
+            "-H",
+            "-i",
+            "-k",
+            "-n",
+            "-P",
+            "-S",
+            "-s",
+            "--askpass",
+            "--background",
+            "--preserve-env",
+            "--set-home",
+            "--login",
+            "--non-interactive",
+            "--stdin",
+            "--shell",
+        ],
         0,
         false,
     ),
-    wrapper("doas", &["-u", "-C"], 0, false),
-    wrapper("chroot", &["--userspec", "--groups"], 1, false),
-    wrapper("flock", &["-w", "-E", "--timeout"], 1, false),
+    wrapper("doas", &["-u", "-C"], &["-n", "-s"], 0, false),
+    wrapper(
+        "chroot",
+        &["--userspec", "--groups"],
+        &["--skip-chdir"],
+        1,
+        false,
+    ),
+    wrapper(
+        "flock",
+        &["-w", "-E", "--timeout"],
+        &[
+            "-s",
+            "-x",
+            "-e",
+            "-n",
+            "-o",
+            "--shared",
+            "--exclusive",
+            "--nonblock",
+            "--close",
+        ],
+        1,
+        false,
+    ),
     wrapper(
         "strace",
         &[
             "-e", "-o", "-p", "-s", "-u", "-E", "-P", "-a", "-b", "-I", "-O", "-S", "-X",
         ],
+        &[
+            "-c", "-C", "-d", "-f", "-i", "-q", "-r", "-t", "-T", "-v", "-x", "-y",
+        ],
         0,
         false,
     ),
-    wrapper("watch", &["-n", "--interval"], 0, false),
-    wrapper("parallel", &["-j", "--jobs"], 0, false),
-    wrapper("coproc", &[], 0, false),
-    wrapper("busybox", &[], 0, false),
+    wrapper(
+        "watch",
+        &["-n", "--interval"],
+        &["-b", "-d", "-e", "-g", "-t", "-x"],
+        0,
+        false,
+    ),
+    wrapper("parallel", &["-j", "--jobs"], &["-k", "-0"], 0, false),
+    wrapper("coproc", &[], &[], 0, false),
+    wrapper("busybox", &[], &[], 0, false),
 ];
+
+/// Shells that read a line as it is read here.
+const PLAIN_SHELLS: &[&str] = &["ash", "bash", "dash", "rbash", "sh"];
 
 /// Shells: they run a line with `-c`.
 const SHELLS: &[&str] = &["ash", "bash", "dash", "ksh", "rbash", "sh", "zsh"];
@@ -129,7 +204,7 @@ pub(super) fn runs(words: &[Word]) -> Inner {
         "env" => env(arguments),
         "find" => find(arguments),
         "eval" => eval(arguments),
-        name if SHELLS.contains(&name) => shell(arguments),
+        name if SHELLS.contains(&name) => shell(name, arguments),
         name => match WRAPPERS.iter().find(|wrapper| wrapper.name == name) {
             Some(wrapper) => wrapped(wrapper, arguments),
             None => Inner::default(),
@@ -161,7 +236,7 @@ fn wrapped(wrapper: &Wrapper, arguments: &[Word]) -> Inner {
             ..Inner::default()
         };
     }
-    let Some(at) = first_operand(arguments, wrapper.with_value) else {
+    let Some(at) = first_operand(arguments, wrapper) else {
         return unknown("which command it runs is not known before it runs");
     };
     let options = arguments.get(..at).unwrap_or_default();
@@ -192,7 +267,7 @@ fn wrapped(wrapper: &Wrapper, arguments: &[Word]) -> Inner {
         }
         rest.push(Word::unknown("…"));
     }
-    let is_harmless = wrapper.is_harmless && has_known_options(name, options);
+    let is_harmless = wrapper.is_harmless;
     if rest.is_empty() {
         return Inner::default();
     }
@@ -205,44 +280,15 @@ fn wrapped(wrapper: &Wrapper, arguments: &[Word]) -> Inner {
     }
 }
 
-/// Whether the options of a command that runs another are known to have no effect of their own.
-fn has_known_options(name: &str, options: &[Word]) -> bool {
-    let known: &[&str] = match name {
-        "time" => &["-p"],
-        "xargs" => &[
-            "-0",
-            "-r",
-            "-t",
-            "-n",
-            "-L",
-            "-P",
-            "-d",
-            "-s",
-            "-E",
-            "-I",
-            "--null",
-            "--no-run-if-empty",
-            "--max-args",
-            "--max-lines",
-            "--max-procs",
-            "--delimiter",
-        ],
-        _ => return true,
-    };
-    options.iter().all(|word| {
-        let text = word.text.as_deref().unwrap_or("-?");
-        !text.starts_with('-') || known.iter().any(|known| text.starts_with(known))
-    })
-}
-
-/// The texts that xargs puts something in the place of.
+/// The texts that xargs may put something in the place of.
 fn replaced(options: &[Word]) -> Vec<&str> {
     let mut texts = Vec::new();
     let mut words = options.iter().filter_map(|word| word.text.as_deref());
     while let Some(word) = words.next() {
-        match word.strip_prefix("-I") {
-            Some("") => texts.extend(words.next()),
-            Some(text) => texts.push(text),
+        // It may also be a letter in the value of another option: then more is taken for replaced than is.
+        match word.split_once('I') {
+            Some((_, "")) => texts.extend(words.next()),
+            Some((_, text)) => texts.push(text),
             None => {}
         }
     }
@@ -250,7 +296,7 @@ fn replaced(options: &[Word]) -> Vec<&str> {
 }
 
 /// Where the first word is that is no option; `None` if that is not known.
-fn first_operand(arguments: &[Word], with_value: &[&str]) -> Option<usize> {
+fn first_operand(arguments: &[Word], wrapper: &Wrapper) -> Option<usize> {
     let mut at = 0;
     while let Some(word) = arguments.get(at) {
         let Some(text) = word.text.as_deref() else {
@@ -262,9 +308,35 @@ fn first_operand(arguments: &[Word], with_value: &[&str]) -> Option<usize> {
         if !text.starts_with('-') || text == "-" {
             return Some(at);
         }
-        at += if with_value.contains(&text) { 2 } else { 1 };
+        at += if takes_next(text, wrapper)? { 2 } else { 1 };
     }
     Some(arguments.len())
+}
+
+/// Whether an option takes the next word; `None` if it is not known, or if one is cut short.
+fn takes_next(text: &str, wrapper: &Wrapper) -> Option<bool> {
+    if text.starts_with("--") {
+        let name = text.split('=').next().unwrap_or(text);
+        let takes_value = wrapper.with_value.contains(&name);
+        let is_known = takes_value || wrapper.flags.contains(&name);
+        return is_known.then_some(takes_value && name == text);
+    }
+    // `nice -10`.
+    if wrapper.name == "nice" && text[1..].bytes().all(|byte| byte.is_ascii_digit()) {
+        return Some(false);
+    }
+    let mut letters = text[1..].chars();
+    while let Some(letter) = letters.next() {
+        let is_it =
+            |option: &&&str| option.strip_prefix('-') == Some(letter.encode_utf8(&mut [0; 4]));
+        if wrapper.with_value.iter().any(|option| is_it(&option)) {
+            return Some(letters.as_str().is_empty());
+        }
+        if !wrapper.flags.iter().any(|option| is_it(&option)) {
+            return None;
+        }
+    }
+    Some(false)
 }
 
 /// The name of the variable that a word sets.
@@ -290,8 +362,16 @@ fn env(arguments: &[Word]) -> Inner {
             continue;
         }
         match word.text.as_deref() {
-            Some("-" | "-i" | "--ignore-environment" | "-0" | "--null") => at += 1,
-            Some("-u" | "--unset" | "-C" | "--chdir") => at += 2,
+            Some("-0" | "--null") => at += 1,
+            // Where programs are looked for is another question then.
+            Some("-" | "-i" | "--ignore-environment") => {
+                is_harmless = false;
+                at += 1;
+            }
+            Some("-u" | "--unset" | "-C" | "--chdir") => {
+                is_harmless = false;
+                at += 2;
+            }
             Some("--") => {
                 at += 1;
                 break;
@@ -345,7 +425,10 @@ fn find(arguments: &[Word]) -> Inner {
     let words: Vec<Word> = words.collect();
     let others = rest.get(end + 1..).unwrap_or_default();
     let before = &arguments[..at];
+    // In the folder of each file a program may obey what stands there.
+    let in_folders = matches!(arguments[at].text.as_deref(), Some("-execdir" | "-okdir"));
     let is_sound = !words.is_empty()
+        && !in_folders
         && end < rest.len()
         && !others.iter().any(is_run)
         && super::harmless::finds_only(before)
@@ -378,20 +461,20 @@ fn eval(arguments: &[Word]) -> Inner {
     }
 }
 
-fn shell(arguments: &[Word]) -> Inner {
+fn shell(name: &str, arguments: &[Word]) -> Inner {
     let mut at = 0;
     while let Some(word) = arguments.get(at) {
         let Some(text) = word.text.as_deref() else {
             return unknown("which line it runs is not known before it runs");
         };
-        let is_run = text.starts_with('-') && !text.starts_with("--") && text.ends_with('c');
+        let is_run = text.starts_with('-') && !text.starts_with("--") && text.contains('c');
         let is_plain = |text: &str| text[1..].chars().all(|char| "celux".contains(char));
         if is_run {
             let line = arguments.get(at + 1).and_then(|word| word.text.clone());
             return match line {
                 Some(line) => Inner {
                     line: Some(line),
-                    is_harmless: is_plain(text),
+                    is_harmless: is_plain(text) && PLAIN_SHELLS.contains(&name),
                     ..Inner::default()
                 },
                 None => unknown("which line it runs is not known before it runs"),
