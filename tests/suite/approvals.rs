@@ -149,7 +149,7 @@ fn code<T>(result: Result<T, ClientError>) -> Option<ErrorCode> {
 }
 
 #[tokio::test]
-async fn a_question_outlives_its_client_and_is_answered_on_the_command_line() {
+async fn u_139_a_question_outlives_its_client_and_is_answered_on_the_command_line() {
     let model = FakeModel::start(obedient);
     let sandbox = asking_sandbox(&model, "{mode: ask}");
     let server = sandbox.serve();
@@ -233,7 +233,7 @@ async fn after_kill_9_an_open_question_is_taken_back_and_its_call_never_ran() {
 }
 
 #[tokio::test]
-async fn an_interrupt_takes_questions_back() {
+async fn u_138_an_interrupt_takes_questions_back() {
     let mut model = FakeModel::start(obedient);
     let sandbox = asking_sandbox(&model, "{mode: ask}");
     let server = sandbox.serve();

@@ -85,7 +85,7 @@ fn deny_beats_ask_and_ask_beats_allow_whatever_their_order() {
 }
 
 #[test]
-fn a_rule_that_allows_a_command_allows_nothing_beside_it() {
+fn u_164_a_rule_that_allows_a_command_allows_nothing_beside_it() {
     let policy =
         ApprovalPolicy::new(ApprovalMode::Ask).with_rule(allow().with_command("cargo test *"));
     let cases = [
@@ -106,7 +106,7 @@ fn a_rule_that_allows_a_command_allows_nothing_beside_it() {
 }
 
 #[test]
-fn a_rule_that_denies_a_command_finds_it_wherever_it_stands() {
+fn u_164_a_rule_that_denies_a_command_finds_it_wherever_it_stands() {
     let policy =
         ApprovalPolicy::new(ApprovalMode::Full).with_rule(deny().with_command("git push *"));
     let cases = [

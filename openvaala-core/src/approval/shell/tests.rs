@@ -11,7 +11,7 @@ use super::Line;
 const CORPUS: &str = include_str!("corpus.txt");
 
 #[test]
-fn lines_that_only_read_are_told_from_all_others() {
+fn s_87_lines_that_only_read_are_told_from_all_others() {
     let lines = CORPUS
         .lines()
         .filter(|line| !line.is_empty() && !line.starts_with('#'));
