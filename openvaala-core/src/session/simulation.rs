@@ -3,10 +3,10 @@
 //! A run is driven by a list of numbers, each choosing one of the things that can happen next. The "disk" takes
 //! a commit at the moment that the schedule says so, or half of it before a crash.
 
-mod requests;
-mod summaries;
-
 mod approvals;
+mod requests;
+mod schedules;
+mod summaries;
 
 use std::collections::{BTreeMap, BTreeSet, HashSet, VecDeque};
 use std::sync::Arc;
@@ -26,7 +26,6 @@ use openvaala_protocol::rpc::params::session::SendMode;
 use openvaala_protocol::time::Timestamp;
 use openvaala_protocol::usage::Usage;
 use openvaala_storage::{Entry, EntryData};
-use proptest::prelude::*;
 use uuid::{Builder, Uuid};
 
 use self::requests::Changes;
@@ -793,19 +792,4 @@ fn open_calls(items: &[Item]) -> Vec<String> {
         .map(|item| item.body::<ToolCall>().unwrap().unwrap().call_id)
         .filter(|id| !results.contains(id))
         .collect()
-}
-
-proptest! {
-    #![proptest_config(ProptestConfig { cases: 2_000, ..ProptestConfig::default() })]
-
-    #[test]
-    fn every_schedule_keeps_the_invariants(
-        steps in proptest::collection::vec(any::<(u8, u8)>(), 0..200),
-    ) {
-        let mut simulation = Simulation::new();
-        for (choice, detail) in steps {
-            simulation.step(choice, detail);
-        }
-        simulation.settle();
-    }
 }

@@ -70,9 +70,7 @@ impl RecentItems {
             let is_known = self.known.contains(&turn);
             self.met_known |= is_known;
             // Items are written before states: after a crash the last turns may be there without their states.
-            let may_lack_state = !is_known
-                && !self.known.is_empty()
-                && (!self.met_known || !self.unbegun.is_empty());
+            let may_lack_state = !is_known && (!self.met_known || !self.unbegun.is_empty());
             if may_lack_state || (is_last && !(is_known && self.has_last_pos)) {
                 self.want(turn);
             }
