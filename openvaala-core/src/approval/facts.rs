@@ -3,13 +3,17 @@
 use openvaala_protocol::id::ExecutorId;
 use serde_json::Value;
 
-use super::path::{absolute, is_within};
+use super::path::absolute;
+#[cfg(feature = "tools")]
+use super::path::is_within;
 #[cfg(feature = "tools")]
 use super::shell::{Line, Word};
 
 /// The tool that runs shell commands.
+#[cfg(feature = "tools")]
 const SHELL: &str = "bash";
 /// The tool that changes files.
+#[cfg(feature = "tools")]
 const PATCH: &str = "apply_patch";
 /// The tool that ends commands, which only the session itself has started.
 const KILL: &str = "bash_kill";
@@ -42,6 +46,7 @@ pub(super) enum What {
     /// It changes nothing.
     Reads,
     /// It changes files; whether all of them lie in the work location and are the user's own.
+    #[cfg(feature = "tools")]
     Edits { inside: bool },
     /// It runs a shell command; whether it begins in the work location, and whether it is known to stay there.
     #[cfg(feature = "tools")]
@@ -79,10 +84,22 @@ impl Facts {
         }
     }
 
+    /// Whether it changes files of the work location, and nothing else.
+    #[cfg(feature = "tools")]
+    pub(super) const fn is_own_edit(&self) -> bool {
+        matches!(self.what, What::Edits { inside: true })
+    }
+
+    #[cfg(not(feature = "tools"))]
+    pub(super) const fn is_own_edit(&self) -> bool {
+        false
+    }
+
     /// Why it may do more than read; `None` if it does not.
     pub(super) fn harm(&self, tool: &str) -> Option<String> {
         match &self.what {
             What::Reads => None,
+            #[cfg(feature = "tools")]
             What::Edits { .. } => Some("it changes files".to_owned()),
             #[cfg(feature = "tools")]
             What::Shell { line, .. } => line.harm(),

@@ -120,7 +120,7 @@ impl ApprovalPolicy {
         {
             return Verdict::Allow;
         }
-        let is_own_edit = matches!(facts.what, What::Edits { inside: true });
+        let is_own_edit = facts.is_own_edit();
         if self.mode == ApprovalMode::AutoEdit && is_own_edit {
             return Verdict::Allow;
         }
@@ -190,6 +190,7 @@ fn fits_path(pattern: &str, path: &str) -> bool {
 }
 
 /// Whether a pattern of commands fits; ` *` at the end also stands for nothing.
+#[cfg(feature = "tools")]
 fn fits_command(pattern: &str, command: &str) -> bool {
     fits(pattern, command, Star::Text)
         || pattern
@@ -300,10 +301,12 @@ fn rule_for(call: &Asked<'_>, facts: &Facts) -> Option<ApprovalRule> {
         } if text.is_empty() || !begins_inside => None,
         #[cfg(feature = "tools")]
         What::Shell { text, .. } => Some(rule.with_command(exactly(text))),
+        #[cfg(feature = "tools")]
         What::Edits { inside: true } => {
             let folder = call.folder?.trim_end_matches('/');
             Some(rule.with_path(format!("{}/**", exactly(folder))))
         }
+        #[cfg(feature = "tools")]
         What::Edits { .. } => match facts.paths.as_slice() {
             [path] => Some(rule.with_path(exactly(path))),
             _ => None,

@@ -21,13 +21,14 @@ pub(super) fn absolute(folder: &str, path: &str) -> String {
 }
 
 /// Whether a path lies in a folder, both absolute.
+#[cfg(feature = "tools")]
 pub(super) fn is_within(path: &str, folder: &str) -> bool {
     let folder = folder.trim_end_matches('/');
     path.strip_prefix(folder)
         .is_some_and(|rest| rest.starts_with('/'))
 }
 
-#[cfg(test)]
+#[cfg(all(test, feature = "tools"))]
 mod tests {
     use pretty_assertions::assert_eq;
 

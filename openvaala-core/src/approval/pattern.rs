@@ -23,6 +23,7 @@ pub(super) fn fits(pattern: &str, text: &str, star: Star) -> bool {
 }
 
 /// Whether a pattern has a wildcard.
+#[cfg(any(test, feature = "tools"))]
 pub(super) fn has_wildcard(pattern: &str) -> bool {
     pieces(pattern, Star::Text)
         .iter()
