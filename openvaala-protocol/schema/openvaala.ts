@@ -1008,7 +1008,7 @@ export type SessionCompactParams = {
   conversation_id: ConversationId,
   /** Which session of it; `null` means the root. */
   session_id?: SessionId | null,
-  /** What the summary should look at above all; at most 4,000 characters. */
+  /** What the summary should look at above all; at most 16,000 bytes. */
   guidance?: string | null,
   /** Only show what the summary would be. */
   preview?: boolean, };

@@ -13,6 +13,7 @@ use openvaala_protocol::rpc::params::session::InterruptParams;
 use openvaala_protocol::rpc::{ErrorCode, Notice, method};
 use openvaala_tests::fake_model::{Answer, Asked, FakeModel};
 use openvaala_tests::sandbox::Sandbox;
+use openvaala_tests::server::Server;
 use openvaala_tests::watcher::Watcher;
 use pretty_assertions::assert_eq;
 
@@ -51,6 +52,31 @@ async fn question(watcher: &mut Watcher, conversation: ConversationId) -> OpenAp
         }
     }
     panic!("the connection has ended");
+}
+
+/// A call that waits for an answer: its server, who has sent it, and the question.
+struct Waiting {
+    server: Server,
+    watcher: Watcher,
+    conversation: ConversationId,
+    asked: OpenApproval,
+}
+
+impl Waiting {
+    /// Has the model call `touch made`.
+    async fn begin(sandbox: &Sandbox) -> Self {
+        let server = sandbox.serve();
+        let mut watcher = Watcher::connect(&server.discovery).await;
+        let conversation = watcher.create(&sandbox.project()).await;
+        watcher.send(conversation, "touch made").await.unwrap();
+        let asked = question(&mut watcher, conversation).await;
+        Self {
+            server,
+            watcher,
+            conversation,
+            asked,
+        }
+    }
 }
 
 async fn list(watcher: &Watcher, conversation_id: Option<ConversationId>) -> Vec<OpenApproval> {
@@ -152,11 +178,12 @@ fn code<T>(result: Result<T, ClientError>) -> Option<ErrorCode> {
 async fn u_139_a_question_outlives_its_client_and_is_answered_on_the_command_line() {
     let model = FakeModel::start(obedient);
     let sandbox = asking_sandbox(&model, "{mode: ask}");
-    let server = sandbox.serve();
-    let mut watcher = Watcher::connect(&server.discovery).await;
-    let conversation = watcher.create(&sandbox.project()).await;
-    watcher.send(conversation, "touch made").await.unwrap();
-    let asked = question(&mut watcher, conversation).await;
+    let Waiting {
+        server,
+        watcher,
+        conversation,
+        asked,
+    } = Waiting::begin(&sandbox).await;
     drop(watcher);
 
     let listed = sandbox.run(&["approvals"]).expect_code(0);
@@ -196,11 +223,12 @@ async fn u_139_a_question_outlives_its_client_and_is_answered_on_the_command_lin
 async fn after_kill_9_an_open_question_is_taken_back_and_its_call_never_ran() {
     let mut model = FakeModel::start(obedient);
     let sandbox = asking_sandbox(&model, "{mode: ask}");
-    let server = sandbox.serve();
-    let mut watcher = Watcher::connect(&server.discovery).await;
-    let conversation = watcher.create(&sandbox.project()).await;
-    watcher.send(conversation, "touch made").await.unwrap();
-    let asked = question(&mut watcher, conversation).await;
+    let Waiting {
+        server,
+        conversation,
+        asked,
+        ..
+    } = Waiting::begin(&sandbox).await;
     server.kill();
 
     let server = sandbox.serve();
@@ -236,11 +264,12 @@ async fn after_kill_9_an_open_question_is_taken_back_and_its_call_never_ran() {
 async fn u_138_an_interrupt_takes_questions_back() {
     let mut model = FakeModel::start(obedient);
     let sandbox = asking_sandbox(&model, "{mode: ask}");
-    let server = sandbox.serve();
-    let mut watcher = Watcher::connect(&server.discovery).await;
-    let conversation_id = watcher.create(&sandbox.project()).await;
-    watcher.send(conversation_id, "touch made").await.unwrap();
-    let asked = question(&mut watcher, conversation_id).await;
+    let Waiting {
+        server: _server,
+        mut watcher,
+        conversation: conversation_id,
+        asked,
+    } = Waiting::begin(&sandbox).await;
     let params = InterruptParams {
         conversation_id,
         session_id: None,

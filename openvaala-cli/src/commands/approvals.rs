@@ -18,6 +18,8 @@ use crate::start::connect;
 
 /// How much of a call is shown.
 const SHOWN: usize = 2_000;
+/// How many lines of it.
+const LINES: usize = 40;
 /// The shortest end of an id that is looked for.
 const MIN_ID: usize = 4;
 
@@ -138,10 +140,10 @@ pub(super) fn question(approval: &Approval) -> String {
     };
     let lines = shown
         .lines()
-        .take(40)
+        .take(LINES)
         .map(|line| format!("    {}", one_line(line, SHOWN)));
     let lines: Vec<String> = lines.collect();
-    let more = if shown.lines().count() > 40 {
+    let more = if shown.lines().count() > LINES {
         "\n    …"
     } else {
         ""

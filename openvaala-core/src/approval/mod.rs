@@ -120,8 +120,7 @@ impl ApprovalPolicy {
         {
             return Verdict::Allow;
         }
-        let is_own_edit = facts.is_own_edit();
-        if self.mode == ApprovalMode::AutoEdit && is_own_edit {
+        if self.mode == ApprovalMode::AutoEdit && facts.is_own_edit() {
             return Verdict::Allow;
         }
         ask(harm)

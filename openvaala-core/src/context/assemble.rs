@@ -66,7 +66,7 @@ pub(super) fn build(options: AssembleOptions<'_>) -> MessageBuilder {
     } = options;
     let mut builder = MessageBuilder::new(Target::new(target, account));
     let items = in_order(items);
-    let summary = summary_in_force(items.iter().copied());
+    let summary = last_summary(items.iter().copied()).map(|(_, summary)| summary);
     let after = summary.as_ref().map_or(0, |summary| summary.up_to);
     if let Some(summary) = summary {
         builder.begin_with(summary, blobs);
@@ -91,10 +91,6 @@ fn in_order(items: &[Item]) -> Vec<&Item> {
 }
 
 /// The summary that stands for most. None stands for anything that came after it, whatever it says.
-fn summary_in_force<'a>(items: impl Iterator<Item = &'a Item> + Clone) -> Option<ContextSummary> {
-    last_summary(items).map(|(_, summary)| summary)
-}
-
 /// The summary that requests begin with, and its item.
 pub(crate) fn last_summary<'a>(
     items: impl Iterator<Item = &'a Item> + Clone,

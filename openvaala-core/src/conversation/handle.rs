@@ -4,13 +4,11 @@ use std::sync::Arc;
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
-use openvaala_protocol::approval::{ApprovalAnswer, ApprovalMode, ApprovalScope};
+use openvaala_protocol::approval::ApprovalMode;
 use openvaala_protocol::content::{BlobRef, Content, ImageData};
 use openvaala_protocol::conversation::{Conversation, Session, Turn};
 use openvaala_protocol::event::{Entry, ResumeCursor};
 use openvaala_protocol::id::{ConversationId, ItemId, SessionId, TurnId};
-use openvaala_protocol::item::Approval;
-use openvaala_protocol::rpc::params::approval::OpenApproval;
 use openvaala_protocol::rpc::params::session::{ItemsOrder, SendMode};
 use openvaala_storage::{LogStorage, Order, ReadOptions};
 use tokio::sync::{mpsc, oneshot, watch};
@@ -27,8 +25,6 @@ use crate::runtime::Definitions;
 const MAX_PAGE: usize = 1_000;
 /// The most bytes that one read of a blob gives.
 const MAX_BLOB_PIECE: usize = 1 << 20;
-/// The longest message with an answer, in characters.
-const MAX_MESSAGE: usize = 4_000;
 /// The most bytes of content that one input may have.
 const MAX_INPUT: usize = 16 << 20;
 
@@ -126,56 +122,6 @@ pub struct Sent {
     pub session_id: SessionId,
     /// Whether it had been taken before.
     pub duplicate: bool,
-}
-
-/// An answer to a question whether a tool call may run.
-#[derive(Clone, Debug)]
-#[non_exhaustive]
-pub struct AnswerApproval {
-    /// In which session; `None` means the root.
-    pub session_id: Option<SessionId>,
-    /// The question's id as an item.
-    pub approval_id: ItemId,
-    /// The answer.
-    pub answer: ApprovalAnswer,
-    /// For how long an approval counts.
-    pub scope: ApprovalScope,
-    /// The hash of what was shown; with another one than the call's nothing is answered.
-    pub hash: Option<String>,
-    /// What the model is told with a denial.
-    pub message: Option<String>,
-    /// Who answers, for those who come too late.
-    pub answered_by: Option<String>,
-}
-
-impl AnswerApproval {
-    /// An answer in the root session that counts for this call.
-    #[must_use]
-    pub const fn new(approval_id: ItemId, answer: ApprovalAnswer) -> Self {
-        Self {
-            session_id: None,
-            approval_id,
-            answer,
-            scope: ApprovalScope::Once,
-            hash: None,
-            message: None,
-            answered_by: None,
-        }
-    }
-
-    /// The same with another scope.
-    #[must_use]
-    pub const fn with_scope(mut self, scope: ApprovalScope) -> Self {
-        self.scope = scope;
-        self
-    }
-
-    /// The same with a word to the model.
-    #[must_use]
-    pub fn with_message(mut self, message: impl Into<String>) -> Self {
-        self.message = Some(message.into());
-        self
-    }
 }
 
 /// All states of a conversation.
@@ -307,43 +253,6 @@ impl ConversationHandle {
         let session = session.unwrap_or(self.root);
         self.command(Command::Interrupt { session, reply })?;
         wait.await.map_err(|_| RuntimeError::Stopped)?
-    }
-
-    /// Answers a question whether a tool call may run; the answer is on disk when this returns. The first answer counts.
-    ///
-    /// With [`ApprovalScope::Session`] or [`ApprovalScope::Always`] the rule of the approval counts in this session from now on;
-    /// to keep it for others is up to the caller, who gets it in the result.
-    ///
-    /// # Errors
-    /// [`RuntimeError::ApprovalNotFound`], [`RuntimeError::ApprovalAnswered`] if somebody was faster, or
-    /// [`RuntimeError::InvalidInput`] for another hash, a scope without a rule, or a message of more than 4,000 characters.
-    pub async fn answer_approval(&self, answer: AnswerApproval) -> Result<Approval, RuntimeError> {
-        let is_too_long = |message: &String| message.chars().count() > MAX_MESSAGE;
-        if answer.message.as_ref().is_some_and(is_too_long) {
-            let message = format!("the message has more than {MAX_MESSAGE} characters");
-            return Err(RuntimeError::InvalidInput { message });
-        }
-        let (reply, wait) = oneshot::channel();
-        let session = answer.session_id.unwrap_or(self.root);
-        self.command(Command::Answer {
-            session,
-            answer,
-            reply,
-        })?;
-        wait.await.map_err(|_| RuntimeError::Stopped)?
-    }
-
-    /// Lists the open questions whether a tool call may run, the oldest first.
-    ///
-    /// # Errors
-    /// [`RuntimeError::Stopped`].
-    pub async fn approvals(&self) -> Result<Vec<OpenApproval>, RuntimeError> {
-        let (reply, wait) = oneshot::channel();
-        let asked = self.commands.send(Command::Approvals { reply }).await;
-        asked.map_err(|_| RuntimeError::Stopped)?;
-        let mut approvals = wait.await.map_err(|_| RuntimeError::Stopped)?;
-        approvals.sort_by_key(|open| (open.asked_at, open.approval_id));
-        Ok(approvals)
     }
 
     /// Begins to watch: gives what there is, and all that comes after it.

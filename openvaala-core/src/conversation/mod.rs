@@ -1,5 +1,6 @@
 //! A conversation: its work locations, its sessions, and everybody who watches it.
 
+mod approvals;
 mod change;
 mod compaction;
 mod cursor;
@@ -10,12 +11,12 @@ mod run;
 mod steer;
 mod workspaces;
 
+pub use self::approvals::AnswerApproval;
 pub use self::change::ConversationChange;
 pub use self::compaction::{CompactOptions, Compacted};
 pub use self::feed::{FeedEvent, Subscription};
 pub use self::handle::{
-    AnswerApproval, BlobPiece, BlobQuery, ConversationHandle, Details, Input, ItemsPage,
-    ItemsQuery, Sent,
+    BlobPiece, BlobQuery, ConversationHandle, Details, Input, ItemsPage, ItemsQuery, Sent,
 };
 pub use self::steer::{Pending, PendingUpdate};
 

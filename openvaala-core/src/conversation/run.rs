@@ -17,9 +17,10 @@ use tokio::task::JoinSet;
 
 use self::change::{Asked, Possible};
 use super::ConversationChange;
+use super::approvals::AnswerApproval;
 use super::cursor::Position;
 use super::feed::{FeedSender, feed};
-use super::handle::{AnswerApproval, ConversationHandle, Input, Sent};
+use super::handle::{ConversationHandle, Input, Sent};
 use super::machine::{ConversationMachine, Effect, Event, WaitId};
 use super::workspaces;
 use crate::dao::index::{Index, Row};
@@ -122,7 +123,7 @@ pub(crate) enum Command {
         session: SessionId,
         command: CompactionCommand,
     },
-    Answer {
+    AnswerApproval {
         session: SessionId,
         answer: AnswerApproval,
         reply: Reply<Approval>,
@@ -380,7 +381,7 @@ impl ConversationLoop {
                 self.changes.push_back(Asked { change, reply });
                 self.next_change();
             }
-            Command::Answer {
+            Command::AnswerApproval {
                 session,
                 answer,
                 reply,

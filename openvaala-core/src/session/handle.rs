@@ -43,7 +43,7 @@ pub(super) enum Command {
         reply: Reply<Answer>,
     },
     Compact(CompactionCommand),
-    Answer {
+    AnswerApproval {
         answer: AnswerApproval,
         reply: Reply<Approval>,
     },
@@ -93,7 +93,7 @@ impl SessionHandle {
     }
 
     pub(crate) fn answer(&self, answer: AnswerApproval, reply: Reply<Approval>) {
-        self.command(Command::Answer { answer, reply });
+        self.command(Command::AnswerApproval { answer, reply });
     }
 
     /// The open questions whether a call may run; none once it has ended.
@@ -147,7 +147,7 @@ impl SessionHandle {
             Command::IsIdle { reply } => drop(reply.send(false)),
             Command::Compact(command) => command.refuse(error),
             Command::Settle { done } | Command::Stop { done } => drop(done.send(())),
-            Command::Answer { reply, .. } => drop(reply.send(Err(error))),
+            Command::AnswerApproval { reply, .. } => drop(reply.send(Err(error))),
             Command::Approvals { reply } => drop(reply.send(Vec::new())),
         }
     }

@@ -119,7 +119,7 @@ pub(crate) fn session(
         sends: HashMap::new(),
         requests: HashMap::new(),
         interrupts: HashMap::new(),
-        answers: HashMap::new(),
+        approvals: HashMap::new(),
         last_reply: 0,
         work: JoinSet::new(),
         tools: JoinSet::new(),
@@ -145,7 +145,7 @@ struct SessionLoop {
     sends: HashMap<ReplyId, Reply<Sent>>,
     requests: HashMap<ReplyId, Reply<Answer>>,
     interrupts: HashMap<ReplyId, Reply<Option<TurnId>>>,
-    answers: HashMap<ReplyId, Reply<Approval>>,
+    approvals: HashMap<ReplyId, Reply<Approval>>,
     last_reply: ReplyId,
     /// Commits, preparations, alarms, intake of images.
     work: JoinSet<Done>,
@@ -271,7 +271,7 @@ impl SessionLoop {
             && self.sends.is_empty()
             && self.requests.is_empty()
             && self.interrupts.is_empty()
-            && self.answers.is_empty()
+            && self.approvals.is_empty()
             && self.tools.is_empty()
             && !self.writing
             && self.deps.commands.running() == 0
@@ -316,8 +316,8 @@ impl SessionLoop {
                 let cause = InterruptionCause::Shutdown;
                 self.event(Event::Interrupt { reply: None, cause }).await;
             }
-            Command::Answer { answer, reply } => {
-                self.answers.insert(reply_id, reply);
+            Command::AnswerApproval { answer, reply } => {
+                self.approvals.insert(reply_id, reply);
                 self.event(Event::AnswerApproval {
                     reply: reply_id,
                     answer,

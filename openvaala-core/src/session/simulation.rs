@@ -7,6 +7,7 @@ mod approvals;
 mod requests;
 mod schedules;
 mod summaries;
+mod under_way;
 
 use std::collections::{BTreeMap, BTreeSet, HashSet, VecDeque};
 use std::sync::Arc;
@@ -670,66 +671,6 @@ impl Simulation {
             places,
             unique.into_iter().collect::<Vec<_>>(),
             "each place once, in order"
-        );
-    }
-
-    /// Lets everything that is under way come to its end.
-    fn settle(&mut self) {
-        if let Some(failure) = self.needs_reload.take() {
-            self.restart(Some(failure));
-        }
-        for _ in 0..20_000 {
-            if !self.commits.is_empty() {
-                self.write();
-            } else if self.finding {
-                self.found();
-            } else if self.preparing.is_some() {
-                self.prepared(1);
-            } else if self.surveying.is_some() {
-                self.surveyed(1);
-            } else if self.summarising.is_some() {
-                self.summary(3);
-            } else if self.asking.is_some() {
-                self.model(7);
-            } else if !self.tools.is_empty() {
-                self.tool_ends(0);
-            } else if let Some((turn, alarm)) = self.alarm.take() {
-                self.event(Event::Alarm { turn, alarm });
-            } else if !self.answer_all() {
-                break;
-            }
-        }
-        assert_eq!(
-            self.machine.running_turn(),
-            None,
-            "nothing runs after all has ended"
-        );
-        let open = self
-            .disk
-            .turns
-            .values()
-            .filter(|turn| turn.status == TurnStatus::Running);
-        assert_eq!(open.count(), 0, "every turn has an end");
-        assert_eq!(
-            open_calls(&self.disk.items),
-            Vec::<String>::new(),
-            "every call has a result"
-        );
-        self.expect_no_open_question();
-        assert!(self.replies.is_empty(), "everybody got an answer");
-        assert!(!self.machine.is_compacting(), "every summary has an end");
-        for input in &self.acked {
-            assert_eq!(
-                self.disk.places_of(*input),
-                1,
-                "every acknowledged input is there once"
-            );
-        }
-        let queue = &self.disk.session.as_ref().unwrap().queue;
-        let held = self.disk.session.as_ref().unwrap().held;
-        assert!(
-            queue.is_empty() || held,
-            "what waits is held, or it would have run"
         );
     }
 }

@@ -9,15 +9,13 @@ use openvaala_protocol::rpc::{ErrorCode, RpcError};
 use tokio::sync::oneshot;
 
 use super::error::rpc_error;
+use super::session::open;
 use crate::context::{Context, Reload};
 
 pub(crate) async fn list(context: &Context, params: ListParams) -> Result<ListResult, RpcError> {
     let approvals = match params.conversation_id {
         None => context.runtime.approvals().await,
-        Some(id) => {
-            let opened = context.runtime.open(id).await;
-            opened.map_err(|error| rpc_error(&error))?.approvals().await
-        }
+        Some(id) => open(context, id).await?.approvals().await,
     };
     Ok(ListResult {
         approvals: approvals.map_err(|error| rpc_error(&error))?,
@@ -28,8 +26,7 @@ pub(crate) async fn answer(
     context: &Context,
     params: AnswerParams,
 ) -> Result<AnswerResult, RpcError> {
-    let opened = context.runtime.open(params.conversation_id).await;
-    let conversation = opened.map_err(|error| rpc_error(&error))?;
+    let conversation = open(context, params.conversation_id).await?;
     let mut answer =
         AnswerApproval::new(params.approval_id, params.answer).with_scope(params.scope);
     answer.session_id = params.session_id;

@@ -70,7 +70,7 @@ impl SessionLoop {
                 }
             }
             Effect::ApprovalAnswered { reply, approval } => {
-                if let Some(reply) = self.answers.remove(&reply) {
+                if let Some(reply) = self.approvals.remove(&reply) {
                     let _ = reply.send(Ok(*approval));
                 }
             }
@@ -123,7 +123,7 @@ impl SessionLoop {
             let _ = reply.send(Err(error));
         } else if let Some(reply) = self.requests.remove(&reply) {
             let _ = reply.send(Err(error));
-        } else if let Some(reply) = self.answers.remove(&reply) {
+        } else if let Some(reply) = self.approvals.remove(&reply) {
             let _ = reply.send(Err(error));
         } else {
             self.orders.refuse(reply, error);

@@ -12,6 +12,7 @@ use proptest::test_runner::TestRunner;
 use uuid::Uuid;
 
 use super::Simulation;
+use super::under_way::Ways;
 use crate::agent::Failure;
 use crate::context::Survey;
 use crate::model::{ModelErrorKind, ModelEvent, PartKind, StopReason};
@@ -81,28 +82,6 @@ impl Simulation {
         }
     }
 
-    /// Lets the next thing happen that is under way.
-    fn advance(&mut self, detail: u8) {
-        if !self.commits.is_empty() {
-            self.write();
-        } else if self.finding {
-            self.found();
-        } else if self.preparing.is_some() {
-            self.prepared(1);
-        } else if self.surveying.is_some() {
-            self.surveyed(detail);
-        } else if self.summarising.is_some() {
-            self.summary(detail);
-        } else if self.asking.is_some() {
-            // Some text, a tool call, an answer that leaves room or none, a request that is too long.
-            self.model([0, 0, 0, 0, 2, 6, 102, 37][usize::from(detail) % 8]);
-        } else if !self.tools.is_empty() {
-            self.tool_ends(detail);
-        } else if let Some((turn, alarm)) = self.alarm.take() {
-            self.event(Event::Alarm { turn, alarm });
-        }
-    }
-
     /// A step of a schedule in which conversations become long.
     fn long_step(&mut self, choice: u8, detail: u8) {
         match choice % 16 {
@@ -112,7 +91,15 @@ impl Simulation {
             2 if detail.is_multiple_of(3) => self.fail_write(),
             2 if detail.is_multiple_of(5) => self.interrupt(),
             2 => self.send(SendMode::Steer, detail),
-            _ => self.advance(detail),
+            _ => {
+                let _ = self.advance(&Ways {
+                    survey: detail,
+                    summary: detail,
+                    // Some text, a tool call, an answer that leaves room or none, a request that is too long.
+                    model: [0, 0, 0, 0, 2, 6, 102, 37][usize::from(detail) % 8],
+                    tool: detail,
+                });
+            }
         }
         self.check_history();
     }

@@ -20,7 +20,7 @@ pub struct CompactParams {
     /// Which session of it; `None` means the root.
     #[serde(default)]
     pub session_id: Option<SessionId>,
-    /// What the summary should look at above all; at most 4,000 characters.
+    /// What the summary should look at above all; at most 16,000 bytes.
     #[serde(default)]
     pub guidance: Option<String>,
     /// Only show what the summary would be.
