@@ -15,7 +15,9 @@ use openvaala_protocol::conversation::WorkLocation;
 use openvaala_protocol::id::{ConversationId, ExecutorId, ItemId};
 use openvaala_protocol::rpc::method;
 use openvaala_protocol::rpc::params::conversation::{CreateParams, ListParams, SubscribeParams};
-use openvaala_protocol::rpc::params::session::{InterruptParams, SendMode, SendParams};
+use openvaala_protocol::rpc::params::session::{
+    InterruptParams, InterruptScope, SendMode, SendParams,
+};
 use uuid::Uuid;
 
 use self::connect::connect;
@@ -68,6 +70,7 @@ async fn main() -> Result<(), Box<dyn Error>> {
     let interrupt = InterruptParams {
         conversation_id,
         session_id,
+        scope: InterruptScope::Turn,
     };
     follow(&client, notices, interrupt).await
 }

@@ -1,6 +1,7 @@
 //! What can be said on the command line.
 
 mod change;
+mod pending;
 mod since;
 
 use std::net::SocketAddr;
@@ -14,6 +15,9 @@ use openvaala_protocol::id::ConversationId;
 use openvaala_server::config::ProviderType;
 
 pub(crate) use self::change::{ArchiveArgs, ForkArgs, RenameArgs, SetArgs, UnarchiveArgs};
+pub(crate) use self::pending::{
+    EditArgs, MoveArgs, PendingArgs, PendingCommand, SteerArgs, WithdrawArgs,
+};
 pub(crate) use self::since::Since;
 
 /// Runs agents and keeps every conversation.
@@ -84,6 +88,8 @@ pub(crate) enum Command {
     Approvals(ApprovalsArgs),
     Approve(ApproveArgs),
     Deny(DenyArgs),
+    #[command(subcommand)]
+    Pending(PendingCommand),
 }
 
 /// Has an agent do something in this folder, and shows what it does
@@ -239,6 +245,9 @@ pub(crate) struct SendArgs {
 pub(crate) struct InterruptArgs {
     /// The conversation's id, or the beginning of it
     pub(crate) id: String,
+    /// Also the agents that work in the background
+    #[arg(long)]
+    pub(crate) all: bool,
 }
 
 /// Puts a summary in the place of what was said in a conversation, so that it goes on with less

@@ -193,6 +193,7 @@ fn already(approval: &Approval) -> String {
     let done = match approval.state {
         ApprovalState::Approved => "approved",
         ApprovalState::Denied => "denied",
+        ApprovalState::Expired => "denied, since nobody answered in time",
         _ => "taken back",
     };
     let who = approval

@@ -45,6 +45,7 @@ pub use openvaala_protocol as protocol;
 pub use openvaala_storage as storage;
 
 mod agent;
+mod agents;
 mod approval;
 pub mod context;
 mod conversation;
@@ -58,6 +59,7 @@ mod runtime;
 mod session;
 
 pub use self::agent::RetryPolicy;
+pub use self::agents::AgentLimits;
 pub use self::approval::ApprovalPolicy;
 pub use self::conversation::{
     AnswerApproval, BlobPiece, BlobQuery, CompactOptions, Compacted, ConversationChange,

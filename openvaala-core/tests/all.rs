@@ -10,18 +10,22 @@ mod simulation;
 
 mod suite {
     pub(crate) mod agents;
+    pub(crate) mod agents_recovery;
     pub(crate) mod background;
+    pub(crate) mod cast;
     pub(crate) mod check;
     pub(crate) mod compaction;
     pub(crate) mod conversations;
     pub(crate) mod index;
     pub(crate) mod interrupting;
+    pub(crate) mod limits;
     pub(crate) mod opening;
     pub(crate) mod records;
     pub(crate) mod recovery;
     pub(crate) mod retrying;
     pub(crate) mod script;
     pub(crate) mod steering;
+    pub(crate) mod subagents;
     pub(crate) mod trash;
     pub(crate) mod unloading;
     pub(crate) mod watching;

@@ -137,6 +137,8 @@ pub trait Process: Debug + Send {
 
     /// Sends a signal to every process of the group; nobody left to get it is no error.
     ///
+    /// Once the group is gone, an environment that can find what has left it ends that, too.
+    ///
     /// # Errors
     ///
     /// [`ExecutorError::Process`] when the system refuses.

@@ -24,6 +24,7 @@ export interface Methods {
   "conversation/subscribe": { params: ConversationSubscribeParams; result: ConversationSubscribeResult };
   "conversation/unsubscribe": { params: ConversationUnsubscribeParams; result: ConversationUnsubscribeResult };
   "session/send": { params: SessionSendParams; result: SessionSendResult };
+  "session/tree": { params: SessionTreeParams; result: SessionTreeResult };
   "session/interrupt": { params: SessionInterruptParams; result: SessionInterruptResult };
   "session/items": { params: SessionItemsParams; result: SessionItemsResult };
   "session/blob": { params: SessionBlobParams; result: SessionBlobResult };
@@ -128,8 +129,14 @@ export type AgentChange = {
 export type AgentMessage = {
   /** The session that it comes from. */
   from: SessionId,
+  /** The path of the agent that works there, such as `main/review`. */
+  path?: string | null,
+  /** How the sender's turn ended, if the message says what came of it. */
+  ended?: TurnStatus | null,
   /** Text and images, in order. */
-  content: Array<Content>, };
+  content: Array<Content>,
+  /** Whether it was read in the middle of a running turn. */
+  steer?: boolean, };
 
 /** A question whether a tool call may run, and what was answered.
  *
@@ -210,6 +217,8 @@ export type ApprovalRule = {
   tool?: string | null,
   /** The executor; `null` means any. */
   executor?: ExecutorId | null,
+  /** The work location that a call is made in, as it is, without patterns; `null` means any. */
+  folder?: string | null,
   /** A pattern of the files that a call names; relative ones lie in the work location.
    *
    * `*` stays within a folder, `**` does not. A rule that allows fits only if all files of the call fit, any other if
@@ -227,7 +236,7 @@ export type ApprovalRule = {
 export type ApprovalScope = "once" | "session" | "always";
 
 /** Whether and how an approval was answered. */
-export type ApprovalState = "pending" | "approved" | "denied" | "cancelled";
+export type ApprovalState = "pending" | "approved" | "denied" | "expired" | "cancelled";
 
 /** What the model said. */
 export type AssistantMessage = {
@@ -256,7 +265,7 @@ export type BlobRef = {
   bytes: number, };
 
 /** What a summary was made for. */
-export type CompactionTrigger = "share" | "overflow" | "manual";
+export type CompactionTrigger = "share" | "overflow" | "manual" | "inherited";
 
 /** One piece of a message or of a tool result. */
 export type Content = { "type": "text",
@@ -625,13 +634,16 @@ export type Instructions = {
   /** The size of the whole file in bytes; larger than the text if that was cut. */
   bytes: number, };
 
+/** How far an interrupt reaches. */
+export type InterruptScope = "turn" | "tree";
+
 /** The turn was ended before its time. */
 export type Interruption = {
   /** Who or what ended it. */
   cause: InterruptionCause, };
 
 /** Who or what ended a turn before its time. */
-export type InterruptionCause = "requested" | "shutdown" | "crash";
+export type InterruptionCause = "requested" | "shutdown" | "crash" | "step_limit" | "repeat_limit";
 
 /** An item as it stands in JSON. */
 export type Item = {
@@ -768,7 +780,9 @@ export type PendingInput = {
   /** How many images it carries. */
   image_count: number,
   /** Whether it waits for the running turn, not for the next. */
-  is_steer: boolean, };
+  is_steer: boolean,
+  /** The session whose agent has sent it; `null` if a client has. */
+  from?: SessionId, };
 
 /** The agent's list of steps. */
 export type Plan = {
@@ -961,6 +975,10 @@ export type Session = {
   conversation_id: ConversationId,
   /** The session that started it; `null` for the root. */
   parent: SessionId | null,
+  /** Where its agent stands among those of the conversation: `main`, `main/review`, `main/review/tests`. */
+  path?: string,
+  /** Whether its agent was closed: it takes no more input. */
+  closed?: boolean,
   /** The agent that works in it; `null` for the default one. */
   agent?: string | null,
   /** The model that its next turn asks. */
@@ -1031,7 +1049,9 @@ export type SessionInterruptParams = {
   /** Which conversation. */
   conversation_id: ConversationId,
   /** Which session of it; `null` means the root. */
-  session_id?: SessionId | null, };
+  session_id?: SessionId | null,
+  /** How far the interrupt reaches. */
+  scope?: InterruptScope, };
 
 /** Result of `session/interrupt`. */
 export type SessionInterruptResult = {
@@ -1164,6 +1184,16 @@ export type SessionSnapshot = {
 /** Whether a session is at work. */
 export type SessionStatus = "idle" | "running" | "degraded";
 
+/** Parameters of `session/tree`. */
+export type SessionTreeParams = {
+  /** Which conversation. */
+  conversation_id: ConversationId, };
+
+/** Result of `session/tree`. */
+export type SessionTreeResult = {
+  /** The sessions: the root first, and each before those that its agent has started, in the order of their start. */
+  sessions: Array<Session>, };
+
 /** Parameters of `session/uncompact`. */
 export type SessionUncompactParams = {
   /** Which conversation. */
@@ -1245,7 +1275,9 @@ export type ToolResult = {
   /** Exit code, where a command ran to its end. */
   exit_code?: number | null,
   /** The whole output, where it is more than the model sees. */
-  output?: BlobRef | null, };
+  output?: BlobRef | null,
+  /** The messages of other agents that the model reads in it: they come in no other way. */
+  messages?: Array<ItemId>, };
 
 /** How a tool call ended. */
 export type ToolResultStatus = "ok" | "failed" | "interrupted" | "unknown";
@@ -1314,7 +1346,7 @@ export type TurnFailure = {
   message: string, };
 
 /** What kind of trouble ended a turn. */
-export type TurnFailureKind = "model" | "refused" | "step_limit" | "storage" | "internal" | "context";
+export type TurnFailureKind = "model" | "refused" | "step_limit" | "repeat_limit" | "storage" | "internal" | "context" | "budget";
 
 /** Names one turn of a session.
  *

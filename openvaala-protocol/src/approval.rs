@@ -69,6 +69,9 @@ pub struct ApprovalRule {
     /// The executor; `None` means any.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub executor: Option<ExecutorId>,
+    /// The work location that a call is made in, as it is, without patterns; `None` means any.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub folder: Option<String>,
     /// A pattern of the files that a call names; relative ones lie in the work location.
     ///
     /// `*` stays within a folder, `**` does not. A rule that allows fits only if all files of the call fit, any other if
@@ -91,6 +94,7 @@ impl ApprovalRule {
             decision,
             tool: None,
             executor: None,
+            folder: None,
             path: None,
             command: None,
         }
@@ -107,6 +111,13 @@ impl ApprovalRule {
     #[must_use]
     pub fn with_executor(mut self, executor: ExecutorId) -> Self {
         self.executor = Some(executor);
+        self
+    }
+
+    /// The same for calls in that work location.
+    #[must_use]
+    pub fn with_folder(mut self, folder: impl Into<String>) -> Self {
+        self.folder = Some(folder.into());
         self
     }
 

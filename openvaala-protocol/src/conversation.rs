@@ -94,6 +94,14 @@ pub struct Session {
     pub conversation_id: ConversationId,
     /// The session that started it; `None` for the root.
     pub parent: Option<SessionId>,
+    /// Where its agent stands among those of the conversation: `main`, `main/review`, `main/review/tests`.
+    #[serde(default = "main_path")]
+    #[cfg_attr(feature = "schema", ts(as = "Option<String>", optional))]
+    pub path: String,
+    /// Whether its agent was closed: it takes no more input.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    #[cfg_attr(feature = "schema", ts(as = "Option<_>", optional))]
+    pub closed: bool,
     /// The agent that works in it; `None` for the default one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub agent: Option<String>,
@@ -116,6 +124,11 @@ pub struct Session {
     pub created_at: Timestamp,
     /// When it last changed.
     pub updated_at: Timestamp,
+}
+
+/// The path of the agent of the root session.
+fn main_path() -> String {
+    "main".to_owned()
 }
 
 /// Whether a session is at work.
@@ -144,6 +157,10 @@ pub struct PendingInput {
     pub image_count: u32,
     /// Whether it waits for the running turn, not for the next.
     pub is_steer: bool,
+    /// The session whose agent has sent it; `None` if a client has.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "schema", ts(optional))]
+    pub from: Option<SessionId>,
 }
 
 /// One run of an agent, started by one input.
@@ -215,10 +232,14 @@ pub enum TurnFailureKind {
     Refused,
     /// The turn took more steps than a turn may.
     StepLimit,
+    /// The same tool call had the same result too often in a row.
+    RepeatLimit,
     /// What happened could not be written down.
     Storage,
     /// A fault in the runtime.
     Internal,
     /// The conversation does not fit into the model's window, and could not be made shorter.
     Context,
+    /// The agent has used all tokens that it was given.
+    Budget,
 }

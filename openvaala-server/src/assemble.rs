@@ -52,10 +52,16 @@ pub(crate) fn assemble(
     if let Some(limit) = config.step_limit {
         definitions.step_limit = limit;
     }
+    definitions.repeat_limit = config.repeat_limit.unwrap_or(definitions.repeat_limit);
     definitions.retry = config.retry;
     definitions.compaction = config.compaction;
     definitions.context_windows = context_windows(&config);
     definitions.approval = config.approval.clone();
+    definitions.agent_limits = config.agent_limits;
+    definitions
+        .global_instructions
+        .clone_from(&config.instructions);
+    definitions.skills.clone_from(&config.skills);
     definitions.keep_trash = config.keep_trash;
     definitions.unload_after = config.unload_after.or(definitions.unload_after);
     definitions.agents = config

@@ -5,7 +5,9 @@ use std::os::unix::fs::PermissionsExt;
 use std::time::{Duration, Instant};
 
 use insta::assert_snapshot;
+use openvaala_core::context::Skill;
 use openvaala_core::dialect::http::Secret;
+use openvaala_protocol::item::Instructions;
 use openvaala_server::Environment;
 use openvaala_server::config::{
     AddProviderError, ConfigDir, LocalProbe, NewKey, NewProvider, ProviderKind, ProviderType,
@@ -58,6 +60,7 @@ broken! {
     a_model_without_a_name_is_refused: "agents/reviewer.yaml" => "model: acme/\n";
     an_agent_with_a_name_that_is_none_is_refused: "agents/my agent.yaml" => "instructions: x\n";
     no_step_is_too_few: "openvaala.yaml" => "step_limit: 0\n";
+    one_call_is_no_repetition: "openvaala.yaml" => "repeat_limit: 1\n";
     a_list_is_no_configuration: "openvaala.yaml" => "- a\n- b\n";
     two_documents_are_one_too_many: "openvaala.yaml" => "step_limit: 5\n---\nstep_limit: 6\n";
     an_unclosed_bracket_is_shown: "openvaala.yaml" => "environment: {allow: [A\n";
@@ -469,4 +472,66 @@ fn an_agent_is_read_with_all_that_it_has() {
             ("acme".to_owned(), None)
         ]
     );
+}
+
+#[test]
+fn u_141_the_time_of_questions_is_read() {
+    let place = Place::new();
+    let main = |time: &str| {
+        place.write(
+            "openvaala.yaml",
+            &format!("approval: {{mode: ask{time}}}\n"),
+        )
+    };
+    let times = ["", ", answer_within_seconds: 90"].map(|time| {
+        main(time);
+        let config = ConfigDir::new(place.dir("config")).load(&Environment::default());
+        config.unwrap().approval.answer_within
+    });
+    assert_eq!(times, [None, Some(Duration::from_secs(90))]);
+    main(", answer_within_seconds: 0");
+    let config = ConfigDir::new(place.dir("config")).load(&Environment::default());
+    let error = config.unwrap_err().to_string();
+    assert!(
+        error.contains("0 is out of range: expected 1 to 604800 seconds"),
+        "{error}"
+    );
+}
+
+#[test]
+fn what_every_conversation_is_told_is_read_and_broken_skills_are_named() {
+    let place = Place::new();
+    place.write("AGENTS.md", "Be kind.\n");
+    place.write(
+        "skills/b/SKILL.md",
+        "---\nname: pdf\ndescription: Fills in forms.\n---\nOpen it.\n",
+    );
+    place.write("skills/a/SKILL.md", "# No head\n");
+    place.write("skills/c/notes.md", "no skill\n");
+    let dir = place.dir("config");
+    let config = ConfigDir::new(dir.clone())
+        .load(&Environment::default())
+        .unwrap();
+    let path = |name: &str| dir.join(name).display().to_string();
+    assert_eq!(
+        config.instructions,
+        Some(Instructions::new(
+            path("AGENTS.md"),
+            "Be kind.\n".to_owned(),
+            9
+        ))
+    );
+    assert_eq!(
+        config.skills,
+        [Skill::new(
+            "pdf",
+            "Fills in forms.",
+            path("skills/b/SKILL.md")
+        )]
+    );
+    let broken = format!(
+        "{} is skipped: it does not begin with front matter between two lines of `---`",
+        path("skills/a/SKILL.md")
+    );
+    assert_eq!(config.warnings, [broken]);
 }

@@ -198,7 +198,9 @@ impl Check<'_> {
             }
         }
         for frame in last_states(metadata).values() {
-            for waiting in frame["state"]["queue"].as_array().into_iter().flatten() {
+            let queue = frame["state"]["queue"].as_array().into_iter().flatten();
+            // What agents say to each other was submitted by no client.
+            for waiting in queue.filter(|waiting| waiting["from"].is_null()) {
                 let id = waiting["item_id"].as_str().unwrap_or_default().to_owned();
                 *places.entry(id).or_default() += 1;
             }

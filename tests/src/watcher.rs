@@ -7,7 +7,7 @@ use openvaala_protocol::client::{Client, ClientError, Notices};
 use openvaala_protocol::content::Content;
 use openvaala_protocol::conversation::{Conversation, Turn, TurnStatus, WorkLocation};
 use openvaala_protocol::event::{Entry, Live, ResumeCursor};
-use openvaala_protocol::id::{ConversationId, ItemId};
+use openvaala_protocol::id::{ConversationId, ItemId, SessionId};
 use openvaala_protocol::item::{AssistantMessage, Item};
 use openvaala_protocol::rpc::params::conversation::{
     CreateParams, GetParams, GetResult, ListParams, SubscribeParams, SubscribeResult,
@@ -336,12 +336,24 @@ impl Watcher {
     /// # Panics
     /// If they cannot be read.
     pub async fn items(&self, conversation_id: ConversationId) -> Vec<Item> {
+        self.items_of(conversation_id, None).await
+    }
+
+    /// All items of one of its sessions, oldest first; of the root session if none is named.
+    ///
+    /// # Panics
+    /// If they cannot be read.
+    pub async fn items_of(
+        &self,
+        conversation_id: ConversationId,
+        session_id: Option<SessionId>,
+    ) -> Vec<Item> {
         let mut items = Vec::new();
         let mut cursor = Some(0);
         while let Some(after) = cursor {
             let params = ItemsParams {
                 conversation_id,
-                session_id: None,
+                session_id,
                 order: ItemsOrder::Ascending,
                 cursor: after,
                 limit: Some(1_000),

@@ -9,7 +9,7 @@ use openvaala_protocol::event::Entry;
 use openvaala_protocol::id::ConversationId;
 use openvaala_protocol::item::{Approval, ApprovalState};
 use openvaala_protocol::rpc::params::approval::{AnswerParams, ListParams, OpenApproval};
-use openvaala_protocol::rpc::params::session::InterruptParams;
+use openvaala_protocol::rpc::params::session::{InterruptParams, InterruptScope};
 use openvaala_protocol::rpc::{ErrorCode, Notice, method};
 use openvaala_tests::fake_model::{Answer, Asked, FakeModel};
 use openvaala_tests::sandbox::Sandbox;
@@ -65,10 +65,15 @@ struct Waiting {
 impl Waiting {
     /// Has the model call `touch made`.
     async fn begin(sandbox: &Sandbox) -> Self {
+        Self::begin_with(sandbox, "touch made").await
+    }
+
+    /// Has the model call `bash` with that command, which is asked.
+    async fn begin_with(sandbox: &Sandbox, command: &str) -> Self {
         let server = sandbox.serve();
         let mut watcher = Watcher::connect(&server.discovery).await;
         let conversation = watcher.create(&sandbox.project()).await;
-        watcher.send(conversation, "touch made").await.unwrap();
+        watcher.send(conversation, command).await.unwrap();
         let asked = question(&mut watcher, conversation).await;
         Self {
             server,
@@ -206,91 +211,176 @@ async fn u_139_a_question_outlives_its_client_and_is_answered_on_the_command_lin
     assert_eq!(turn.status, TurnStatus::Completed);
     assert!(sandbox.project().join("made").exists());
 
-    // The rule stands in the configuration, which is still in order, and counts for others at once.
+    // The rule stands in the configuration, which is still in order, and counts for others in this folder at once.
     let written = fs::read_to_string(sandbox.config().join("approvals.yaml")).unwrap();
+    let folder = sandbox.project().display().to_string();
     assert!(written.contains("command: touch made"), "{written}");
+    assert!(written.contains(&format!("folder: {folder}")), "{written}");
+    assert!(listed.stdout.contains(&folder), "{}", listed.stdout);
     let _ = sandbox.run(&["config", "check"]).expect_code(0);
     let other = watcher.create(&sandbox.project()).await;
     let turn = watcher.ask(other, "touch made").await;
     assert_eq!(turn.status, TurnStatus::Completed);
+    let below = sandbox.project().join("below");
+    fs::create_dir(&below).unwrap();
+    let elsewhere = watcher.create(&below).await;
+    watcher.send(elsewhere, "touch made").await.unwrap();
+    let again = question(&mut watcher, elsewhere).await;
+    assert_eq!(again.approval.folder, Some(below.display().to_string()));
     let late = sandbox.run(&["deny", &asked.approval_id.to_string()]);
     let _ = late
         .expect_code(1)
         .expect_stderr(&["no open approval has the id"]);
 }
 
-#[tokio::test]
-async fn after_kill_9_an_open_question_is_taken_back_and_its_call_never_ran() {
+/// What ends a server.
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum End {
+    Kill9,
+    Stop,
+}
+
+/// A question that is asked before the end of a server is approved after it: its command runs once.
+async fn outlives(end: End) {
     let mut model = FakeModel::start(obedient);
     let sandbox = asking_sandbox(&model, "{mode: ask}");
     let Waiting {
         server,
-        conversation,
+        watcher,
         asked,
-        ..
-    } = Waiting::begin(&sandbox).await;
-    server.kill();
+        conversation,
+    } = Waiting::begin_with(&sandbox, "echo ran >> made").await;
+    drop(watcher);
+    match end {
+        End::Kill9 => server.kill(),
+        End::Stop => sandbox.stop_server(),
+    }
 
     let server = sandbox.serve();
     let mut watcher = Watcher::connect(&server.discovery).await;
+    let expected = vec![asked.clone()];
+    assert_eq!(list(&watcher, Some(conversation)).await, expected);
+    assert_eq!(list(&watcher, None).await, expected);
     watcher.subscribe(conversation, None).await;
-    let state = watcher.get(conversation).await.unwrap();
-    assert_eq!(state.turns.last().unwrap().status, TurnStatus::Interrupted);
-    assert_eq!(list(&watcher, None).await, []);
-    let late = answer(
-        &watcher,
-        &asked,
-        ApprovalAnswer::Approve,
-        ApprovalScope::Once,
-    )
-    .await;
-    let expected = [
-        Some(ErrorCode::ApprovalAnswered),
-        Some(ErrorCode::ApprovalNotFound),
-    ];
-    assert!(expected.contains(&code(late)));
+    assert!(!sandbox.project().join("made").exists());
+    let (yes, once) = (ApprovalAnswer::Approve, ApprovalScope::Once);
+    let approved = answer(&watcher, &asked, yes, once).await.unwrap();
+    assert_eq!(approved.state, ApprovalState::Approved);
+    let turn = watcher.turn_end(conversation).await;
+    assert_eq!(turn.status, TurnStatus::Completed);
+    let made = || fs::read_to_string(sandbox.project().join("made")).unwrap();
+    assert_eq!(made(), "ran\n");
+    let late = answer(&watcher, &asked, yes, once).await;
+    assert_eq!(code(late), Some(ErrorCode::ApprovalAnswered));
+
     let items = logged_items(&sandbox.conversations()[0]);
     let approvals = of_kind(&items, "approval");
-    assert_eq!(approvals.last().unwrap()["body"]["state"], "cancelled");
+    let states: Vec<&str> = approvals
+        .iter()
+        .map(|item| item["body"]["state"].as_str().unwrap())
+        .collect();
+    assert_eq!(states, ["pending", "approved"]);
     let [result] = of_kind(&items, "tool_result").try_into().unwrap();
-    assert_eq!(result["body"]["status"], "interrupted");
-    let turn = watcher.ask(conversation, "ls").await;
+    assert_eq!(result["body"]["status"], "ok");
+    let turn = watcher.ask(conversation, "cat made").await;
     assert_eq!(turn.status, TurnStatus::Completed);
-    assert!(!sandbox.project().join("made").exists());
+    assert_eq!(made(), "ran\n");
     model.expect_sound_requests();
 }
 
 #[tokio::test]
-async fn u_138_an_interrupt_takes_questions_back() {
+async fn a_question_outlives_kill_9_and_its_call_runs_once_when_it_is_approved() {
+    outlives(End::Kill9).await;
+}
+
+#[tokio::test]
+async fn a_question_outlives_a_stop_and_its_call_runs_once_when_it_is_approved() {
+    outlives(End::Stop).await;
+}
+
+#[tokio::test]
+async fn after_kill_9_a_question_about_a_folder_that_is_gone_is_taken_back() {
+    let model = FakeModel::start(obedient);
+    let sandbox = asking_sandbox(&model, "{mode: ask}");
+    let folder = sandbox.project().join("folder");
+    fs::create_dir(&folder).unwrap();
+    let server = sandbox.serve();
+    let mut watcher = Watcher::connect(&server.discovery).await;
+    let conversation = watcher.create(&folder).await;
+    watcher.send(conversation, "touch made").await.unwrap();
+    let asked = question(&mut watcher, conversation).await;
+    server.kill();
+    fs::remove_dir(&folder).unwrap();
+
+    let server = sandbox.serve();
+    let watcher = Watcher::connect(&server.discovery).await;
+    let (yes, once) = (ApprovalAnswer::Approve, ApprovalScope::Once);
+    let late = answer(&watcher, &asked, yes, once).await;
+    assert_eq!(code(late), Some(ErrorCode::ApprovalAnswered));
+    assert_eq!(list(&watcher, None).await, []);
+    let state = watcher.get(conversation).await.unwrap();
+    assert_eq!(state.turns.last().unwrap().status, TurnStatus::Failed);
+    let items = logged_items(&sandbox.conversations()[0]);
+    let approvals = of_kind(&items, "approval");
+    assert_eq!(approvals.last().unwrap()["body"]["state"], "cancelled");
+    let [result] = of_kind(&items, "tool_result").try_into().unwrap();
+    assert_eq!(result["body"]["status"], "failed");
+}
+
+#[tokio::test]
+async fn u_138_an_interrupt_takes_questions_back_and_every_client_is_told() {
     let mut model = FakeModel::start(obedient);
     let sandbox = asking_sandbox(&model, "{mode: ask}");
     let Waiting {
-        server: _server,
+        server,
         mut watcher,
         conversation: conversation_id,
         asked,
     } = Waiting::begin(&sandbox).await;
+    let mut second = Watcher::connect(&server.discovery).await;
+    second.subscribe(conversation_id, None).await;
     let params = InterruptParams {
         conversation_id,
         session_id: None,
+        scope: InterruptScope::Turn,
     };
     let interrupted = watcher
         .client
         .call::<method::SessionInterrupt>(params)
         .await;
     assert!(interrupted.unwrap().turn_id.is_some());
-    let late = answer(
-        &watcher,
-        &asked,
-        ApprovalAnswer::Approve,
-        ApprovalScope::Once,
-    )
-    .await;
-    assert_eq!(code(late), Some(ErrorCode::ApprovalAnswered));
+    let told = [
+        last_writing(&mut watcher, &asked).await,
+        last_writing(&mut second, &asked).await,
+    ];
+    let mut expected = asked.approval.clone();
+    expected.state = ApprovalState::Cancelled;
+    expected.message = Some("the turn was interrupted".to_owned());
+    assert_eq!(told, [expected.clone(), expected]);
+    for client in [&watcher, &second] {
+        let (yes, once) = (ApprovalAnswer::Approve, ApprovalScope::Once);
+        let late = answer(client, &asked, yes, once).await;
+        assert_eq!(code(late), Some(ErrorCode::ApprovalAnswered));
+    }
     let turn = watcher.ask(conversation_id, "pwd").await;
     assert_eq!(turn.status, TurnStatus::Completed);
     assert!(!sandbox.project().join("made").exists());
     model.expect_sound_requests();
+}
+
+/// How a client is told that a question is no longer open.
+async fn last_writing(watcher: &mut Watcher, asked: &OpenApproval) -> Approval {
+    while let Some(notice) = watcher.next().await {
+        if let Notice::ConversationEntry(told) = notice
+            && let Entry::Item { item, .. } = &told.entry
+            && item.head().id == asked.approval_id
+            && let Some(Ok(approval)) = item.body::<Approval>()
+            && approval.state != ApprovalState::Pending
+        {
+            return approval;
+        }
+    }
+    panic!("the connection has ended");
 }
 
 #[test]

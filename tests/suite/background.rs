@@ -5,8 +5,10 @@ use std::fs;
 use std::time::Duration;
 
 use openvaala_protocol::conversation::TurnStatus;
+use openvaala_protocol::id::ConversationId;
 use openvaala_protocol::item::ToolResult;
 use openvaala_protocol::rpc::method;
+use openvaala_protocol::rpc::params::conversation::DeleteParams;
 use openvaala_protocol::rpc::params::session::BlobParams;
 use openvaala_tests::dice::Dice;
 use openvaala_tests::fake_model::{Answer, Asked, FakeModel};
@@ -39,7 +41,10 @@ fn runs_what_is_said(asked: &Asked) -> Answer {
         .end()
 }
 
-/// Ways to leave something running; the number makes each one known.
+/// How many ways there are to leave something running.
+const WAYS: u64 = 8;
+
+/// The n-th way to leave something running; the number makes each one known.
 fn command(way: u64, n: usize) -> String {
     let sleep = format!("sleep 1000.{n}");
     match way {
@@ -75,7 +80,9 @@ fn expect_nothing_left(sandbox: &Sandbox) {
 async fn leave_something(server: &Server, sandbox: &Sandbox, dice: &mut Dice, n: usize) {
     let mut watcher = Watcher::connect(&server.discovery).await;
     let conversation = watcher.create(&sandbox.project()).await;
-    let turn = watcher.ask(conversation, &command(dice.below(8), n)).await;
+    let turn = watcher
+        .ask(conversation, &command(dice.below(WAYS), n))
+        .await;
     assert_eq!(turn.status, TurnStatus::Completed, "{turn:?}");
 }
 
@@ -107,6 +114,51 @@ async fn p_19_nothing_is_left_after_servers_were_killed_stopped_and_started_agai
     expect_nothing_left(&sandbox);
     let ended = tokio::task::spawn_blocking(|| server.terminate()).await;
     let _ = ended.unwrap().expect_code(0);
+}
+
+/// Leaves something running in every way, in one conversation.
+async fn leave_everything(sandbox: &Sandbox, watcher: &mut Watcher) -> ConversationId {
+    let conversation = watcher.create(&sandbox.project()).await;
+    for (n, way) in (0..WAYS).enumerate() {
+        let turn = watcher.ask(conversation, &command(way, n)).await;
+        assert_eq!(turn.status, TurnStatus::Completed, "{turn:?}");
+    }
+    let all = left(sandbox).join("\n");
+    for n in 0..WAYS {
+        let known = format!("1000.{n}");
+        assert!(all.contains(&known), "{known} runs:\n{all}");
+    }
+    conversation
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn u_058_what_runs_in_the_background_ends_when_its_conversation_is_deleted() {
+    let model = FakeModel::start(runs_what_is_said);
+    let sandbox = Sandbox::new();
+    sandbox.use_model(&model.base_url());
+    let server = sandbox.serve();
+    let mut watcher = Watcher::connect(&server.discovery).await;
+    let conversation_id = leave_everything(&sandbox, &mut watcher).await;
+    let params = DeleteParams { conversation_id };
+    let deleted = watcher.client.call::<method::ConversationDelete>(params);
+    deleted.await.unwrap();
+    expect_nothing_left(&sandbox);
+    drop(server);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn u_058_what_a_killed_server_has_left_is_found_by_its_mark_and_ended() {
+    let model = FakeModel::start(runs_what_is_said);
+    let sandbox = Sandbox::new();
+    sandbox.use_model(&model.base_url());
+    let server = sandbox.serve();
+    let mut watcher = Watcher::connect(&server.discovery).await;
+    leave_everything(&sandbox, &mut watcher).await;
+    server.kill();
+    assert!(!left(&sandbox).is_empty(), "a kill ends the server only");
+    let server = sandbox.serve();
+    expect_nothing_left(&sandbox);
+    drop(server);
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

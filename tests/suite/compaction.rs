@@ -16,7 +16,7 @@ use pretty_assertions::assert_eq;
 use crate::support::stop;
 
 /// What the model that writes a summary is asked ends with this.
-const QUESTION: &str = "Write the summary now.";
+pub(crate) const QUESTION: &str = "Write the summary now.";
 /// More than nothing, and less than a tool result may have.
 const LINES: &str = r#"{"command":"yes 'one more line' | head -n 500"}"#;
 
@@ -34,7 +34,8 @@ fn works(asked: &Asked) -> Answer {
     Answer::stream().say("done").end_after(tokens.unwrap_or(10))
 }
 
-fn sandbox(model: &FakeModel, window: u64) -> Sandbox {
+/// A sandbox whose model can read that many tokens.
+pub(crate) fn sandbox(model: &FakeModel, window: u64) -> Sandbox {
     let sandbox = Sandbox::new();
     sandbox.use_model(&model.base_url());
     let file = sandbox.config().join("providers/fake.yaml");

@@ -4,7 +4,7 @@ use std::time::{Duration, Instant};
 
 use openvaala_protocol::conversation::TurnStatus;
 use openvaala_protocol::event::Live;
-use openvaala_protocol::rpc::params::session::InterruptParams;
+use openvaala_protocol::rpc::params::session::{InterruptParams, InterruptScope};
 use openvaala_protocol::rpc::{Notice, method};
 use openvaala_tests::fake_model::{Answer, Asked, FakeModel};
 use openvaala_tests::sandbox::Sandbox;
@@ -121,6 +121,7 @@ async fn u_104_an_interrupt_over_the_wire_is_written_when_it_is_answered() {
     let params = InterruptParams {
         conversation_id,
         session_id: None,
+        scope: InterruptScope::Turn,
     };
     let result = watcher
         .client

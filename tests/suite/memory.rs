@@ -127,12 +127,12 @@ fn open_files(pid: u32) -> usize {
 }
 
 /// The most memory that a process has had, in KiB.
-fn peak(pid: u32) -> u64 {
+pub(crate) fn peak(pid: u32) -> u64 {
     of_status(pid, "VmHWM:")
 }
 
 /// The memory that a process has, in KiB.
-fn resident(pid: u32) -> u64 {
+pub(crate) fn resident(pid: u32) -> u64 {
     of_status(pid, "VmRSS:")
 }
 

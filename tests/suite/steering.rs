@@ -12,7 +12,7 @@ use openvaala_protocol::item::{Item, UserMessage};
 use openvaala_protocol::rpc::params::pending::{
     ListParams, ReorderParams, ResumeParams, UpdateParams, WithdrawParams,
 };
-use openvaala_protocol::rpc::params::session::InterruptParams;
+use openvaala_protocol::rpc::params::session::{InterruptParams, InterruptScope};
 use openvaala_protocol::rpc::params::update::{
     ConversationUpdateParams, ForkParams, SessionUpdateParams,
 };
@@ -212,6 +212,7 @@ async fn two_clients_see_each_others_changes() {
     let interrupt = InterruptParams {
         conversation_id,
         session_id,
+        scope: InterruptScope::Turn,
     };
     two.client
         .call::<method::SessionInterrupt>(interrupt)
@@ -379,6 +380,7 @@ impl Run {
                 let params = InterruptParams {
                     conversation_id,
                     session_id: None,
+                    scope: InterruptScope::Turn,
                 };
                 self.watcher
                     .client

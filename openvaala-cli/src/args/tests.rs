@@ -60,6 +60,21 @@ fn what_makes_no_sense_is_refused_by_name() {
             "--follow",
         ),
         (&["interrupt"], MissingRequiredArgument, "<ID>"),
+        (
+            &["pending", "list"],
+            MissingRequiredArgument,
+            "<CONVERSATION>",
+        ),
+        (
+            &["pending", "withdraw", "0192d3f5"],
+            MissingRequiredArgument,
+            "<INPUT>",
+        ),
+        (
+            &["pending", "move", "0192d3f5", "9c2d3e4f", "0"],
+            ValueValidation,
+            "0",
+        ),
         (&["completions", "tcsh"], ErrorKind::InvalidValue, "zsh"),
         (&["show"], MissingRequiredArgument, "<ID>"),
         (

@@ -6,7 +6,7 @@ use openvaala_protocol::client::Client;
 use openvaala_protocol::id::ConversationId;
 use openvaala_protocol::rpc::method::{SessionCompact, SessionInterrupt, SessionUncompact};
 use openvaala_protocol::rpc::params::compaction::{CompactParams, UncompactParams};
-use openvaala_protocol::rpc::params::session::InterruptParams;
+use openvaala_protocol::rpc::params::session::{InterruptParams, InterruptScope};
 
 use super::describe::clean;
 use super::find;
@@ -54,7 +54,7 @@ async fn compact(
         made = client.call::<SessionCompact>(params) => made?,
         _ = tokio::signal::ctrl_c() => {
             let session_id = None;
-            let params = InterruptParams { conversation_id, session_id };
+            let params = InterruptParams { conversation_id, session_id, scope: InterruptScope::Turn };
             client.call::<SessionInterrupt>(params).await?;
             note("interrupted: the conversation is as it was");
             return Ok(ExitCode::from(INTERRUPTED));

@@ -170,6 +170,10 @@ pub(super) const fn cause(cause: InterruptionCause) -> &'static str {
         InterruptionCause::Requested => "somebody asked for it",
         InterruptionCause::Shutdown => "the server was stopped",
         InterruptionCause::Crash => "the server ended without notice",
+        InterruptionCause::StepLimit => "the turn took as many steps as a turn may",
+        InterruptionCause::RepeatLimit => {
+            "the same tool call had the same result too often in a row"
+        }
         _ => "the cause is not known to this version",
     }
 }

@@ -3,7 +3,7 @@
 use std::process::ExitCode;
 
 use openvaala_protocol::rpc::method::SessionInterrupt;
-use openvaala_protocol::rpc::params::session::InterruptParams;
+use openvaala_protocol::rpc::params::session::{InterruptParams, InterruptScope};
 
 use super::find;
 use crate::args::InterruptArgs;
@@ -17,6 +17,11 @@ pub(super) async fn run(dirs: &Dirs, args: InterruptArgs) -> Result<ExitCode, Cl
     let params = InterruptParams {
         conversation_id: find::id(&client, &args.id).await?,
         session_id: None,
+        scope: if args.all {
+            InterruptScope::Tree
+        } else {
+            InterruptScope::Turn
+        },
     };
     let interrupted = client.call::<SessionInterrupt>(params).await?;
     client.close().await;

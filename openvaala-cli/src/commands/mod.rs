@@ -16,6 +16,7 @@ mod interrupt;
 mod list;
 mod markdown;
 mod meter;
+mod pending;
 mod prompt;
 mod provider;
 mod reindex;
@@ -61,6 +62,7 @@ pub(crate) async fn run(cli: Cli) -> Result<ExitCode, CliError> {
         Command::Approvals(args) => approvals::list(&dirs, args).await,
         Command::Approve(args) => approvals::approve(&dirs, args).await,
         Command::Deny(args) => approvals::deny(&dirs, args).await,
+        Command::Pending(command) => pending::run(&dirs, command).await,
     }
 }
 

@@ -8,6 +8,7 @@ use openvaala_protocol::content::{BlobRef, Content};
 use openvaala_protocol::conversation::{TurnFailure, TurnFailureKind};
 use openvaala_protocol::id::ItemId;
 use openvaala_protocol::item::{InterruptionCause, ToolResultStatus};
+use openvaala_protocol::usage::Usage;
 
 use super::retry::RetryPolicy;
 use crate::model::{ModelErrorKind, ModelEvent};
@@ -62,6 +63,8 @@ pub(crate) enum Alarm {
     GraceOver,
     /// The request that failed is asked again.
     AskAgain { request: u64 },
+    /// Nobody has answered a question in time.
+    Unanswered { question: ItemId },
 }
 
 /// What came of a tool call.
@@ -71,6 +74,10 @@ pub(crate) struct ToolOutcome {
     pub(crate) content: Vec<Content>,
     pub(crate) exit_code: Option<i32>,
     pub(crate) output: Option<BlobRef>,
+    /// Messages of other agents that the model reads in it.
+    pub(crate) messages: Vec<ItemId>,
+    /// Whether what was looked at goes on by itself.
+    pub(crate) goes_on: bool,
 }
 
 impl ToolOutcome {
@@ -80,6 +87,8 @@ impl ToolOutcome {
             content: vec![Content::text(text)],
             exit_code: None,
             output: None,
+            messages: Vec::new(),
+            goes_on: false,
         }
     }
 }
@@ -114,5 +123,21 @@ impl Ending {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Limits {
     pub(crate) steps: u32,
+    /// How often in a row the same calls may have the same results; 0 is without end.
+    pub(crate) repeats: u32,
     pub(crate) retry: RetryPolicy,
+    /// How many tokens the turn may use; `None` for any number.
+    pub(crate) tokens: Option<u64>,
+}
+
+impl Limits {
+    /// Whether a turn that has used that much may ask no more.
+    pub(super) fn is_used_up(&self, usage: Usage) -> bool {
+        self.tokens.is_some_and(|tokens| spent(usage) >= tokens)
+    }
+}
+
+/// The tokens of some requests and their answers together.
+pub(crate) fn spent(usage: Usage) -> u64 {
+    usage.input_tokens.unwrap_or(0) + usage.output_tokens.unwrap_or(0)
 }

@@ -1,5 +1,7 @@
 //! What stands between a tool call and its start: the policy, and questions that wait for an answer.
 
+use std::time::Duration;
+
 use openvaala_executor::tool::Routed;
 use openvaala_protocol::approval::ApprovalRule;
 use openvaala_protocol::conversation::WorkLocation;
@@ -40,17 +42,7 @@ impl Gate {
 
     /// Judges a call that has found its tool.
     pub(super) fn judge(&self, item: ItemId, call: &ToolCall, routed: &Routed) -> Passage {
-        let executor = routed.executor.as_ref();
-        let mut locations = self.locations.iter();
-        let location = locations.find(|location| Some(&location.executor) == executor);
-        let folder = location.map(|location| location.root.as_str());
-        let asked = Asked {
-            tool: &call.tool,
-            read_only: routed.tool.spec().read_only,
-            executor,
-            folder,
-            arguments: &routed.arguments,
-        };
+        let asked = self.asked(&call.tool, routed);
         match self.policy.judge(&asked) {
             Verdict::Allow => Passage::Open,
             Verdict::Deny { reason } => Passage::Closed(format!(
@@ -58,12 +50,42 @@ impl Gate {
             )),
             Verdict::Ask { reason, rule } => {
                 let mut approval = Approval::new(item, &call.tool, &routed.arguments, reason);
-                approval.executor = executor.cloned();
-                approval.folder = folder.map(str::to_owned);
+                approval.executor = asked.executor.cloned();
+                approval.folder = asked.folder.map(str::to_owned);
                 approval.hash = hash(&asked);
                 approval.rule = rule;
                 Passage::Ask(Box::new(approval))
             }
+        }
+    }
+}
+
+impl Gate {
+    /// How long a question waits for an answer; `None` is for ever.
+    pub(super) const fn answer_within(&self) -> Option<Duration> {
+        self.policy.answer_within
+    }
+
+    /// Whether a call that has found its tool would do what was asked about.
+    pub(super) fn is_what_was_asked(&self, approval: &Approval, routed: &Routed) -> bool {
+        let asked = self.asked(&approval.tool, routed);
+        approval.arguments == asked.arguments
+            && approval.executor.as_ref() == asked.executor
+            && approval.folder.as_deref() == asked.folder
+            && approval.hash == hash(&asked)
+    }
+
+    /// What is known of a call.
+    fn asked<'a>(&'a self, tool: &'a str, routed: &'a Routed) -> Asked<'a> {
+        let executor = routed.executor.as_ref();
+        let mut locations = self.locations.iter();
+        let location = locations.find(|location| Some(&location.executor) == executor);
+        Asked {
+            tool,
+            read_only: routed.tool.spec().read_only,
+            executor,
+            folder: location.map(|location| location.root.as_str()),
+            arguments: &routed.arguments,
         }
     }
 }
@@ -93,7 +115,7 @@ impl Agent {
     pub(crate) fn answer(
         &mut self,
         scribe: &mut Scribe,
-        tick: &Tick<'_>,
+        tick: &mut Tick<'_>,
         id: ItemId,
         approval: Approval,
     ) -> Option<Ending> {
@@ -119,7 +141,7 @@ impl Agent {
     }
 
     /// Takes all open questions back, because the turn is interrupted.
-    pub(super) fn take_questions_back(&mut self, scribe: &mut Scribe, tick: &Tick<'_>) {
+    pub(super) fn take_questions_back(&mut self, scribe: &mut Scribe, tick: &mut Tick<'_>) {
         let Phase::Tools(calls) = &mut self.phase else {
             return;
         };

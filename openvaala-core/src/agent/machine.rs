@@ -9,7 +9,8 @@ use openvaala_protocol::conversation::{ModelRef, TurnFailureKind};
 use openvaala_protocol::event::{Live, PartialItem};
 use openvaala_protocol::id::{ItemId, TurnId};
 use openvaala_protocol::item::{
-    InterruptionCause, ItemKind, ModelError, RetryNotice, ToolCall, ToolResult, ToolResultStatus,
+    InterruptionCause, Item, ItemKind, ModelError, Plan, RetryNotice, ToolCall, ToolResult,
+    ToolResultStatus,
 };
 use openvaala_protocol::time::Timestamp;
 use openvaala_protocol::usage::Usage;
@@ -17,7 +18,9 @@ use openvaala_protocol::usage::Usage;
 use super::answer::{Answer, Asked, Source};
 use super::event::{AgentEvent, Alarm, Ending, Failure, Limits, RunningCall, ToolOutcome};
 use super::gate::{Gate, Passage, Question};
+use super::repeats::Repeats;
 use super::scribe::{Place, Scribe, Tick};
+use crate::agents::PLAN;
 use crate::model::{ModelErrorKind, ModelEvent, StopReason};
 use crate::session::Effect;
 
@@ -26,22 +29,27 @@ use crate::session::Effect;
 /// The turn has to be committed within one second, so a little is left for the commit.
 const TOOL_GRACE: Duration = Duration::from_millis(850);
 
+/// Why an agent asks nothing any more.
+const USED_UP: &str = "the agent has used all tokens that it was given: whoever has started it can give the rest of \
+    the task to a new one";
+
 /// The agent of one turn.
 #[derive(Debug)]
 pub(crate) struct Agent {
     pub(super) turn: TurnId,
     model: ModelRef,
-    account: Option<String>,
+    pub(super) account: Option<String>,
     limits: Limits,
-    steps: u32,
+    pub(super) steps: u32,
     /// How many times the request that is due was sent and failed.
     failures: u32,
-    usage: Usage,
+    pub(super) usage: Usage,
     requests: u64,
-    toolbox: Option<Arc<Toolbox>>,
+    pub(super) toolbox: Option<Arc<Toolbox>>,
     pub(super) phase: Phase,
     stopping: Option<InterruptionCause>,
     pub(super) gate: Gate,
+    repeats: Repeats,
 }
 
 #[derive(Debug)]
@@ -57,12 +65,14 @@ pub(super) enum Phase {
 
 #[derive(Debug)]
 pub(super) struct Call {
-    item: ItemId,
-    call_id: String,
-    result: Place,
-    done: bool,
+    pub(super) item: ItemId,
+    pub(super) call_id: String,
+    pub(super) result: Place,
+    pub(super) done: bool,
     /// What has to be answered before it runs.
     pub(super) question: Option<Question>,
+    /// The list of steps that it keeps.
+    pub(super) plan: Option<Plan>,
 }
 
 impl Agent {
@@ -80,6 +90,7 @@ impl Agent {
             phase: Phase::Preparing,
             stopping: None,
             gate: Gate::default(),
+            repeats: Repeats::new(limits.repeats),
         }
     }
 
@@ -96,12 +107,16 @@ impl Agent {
         matches!(self.phase, Phase::Ready)
     }
 
-    /// Sends the next model request once all that it rests on is written.
-    pub(crate) fn ask(&mut self, scribe: &mut Scribe) {
+    /// Sends the next model request once all that it rests on is written; gives the ending if there may be none.
+    pub(crate) fn ask(&mut self, scribe: &mut Scribe) -> Option<Ending> {
+        if self.limits.is_used_up(self.usage) {
+            return Some(Ending::failed(TurnFailureKind::Budget, USED_UP));
+        }
         self.requests += 1;
         self.phase = Phase::Asking(Answer::default());
         let (turn, request) = (self.turn, self.requests);
         scribe.journal.then(Effect::AskModel { turn, request });
+        None
     }
 
     /// Takes the request that was sent back: it will be asked again with less in it.
@@ -110,6 +125,11 @@ impl Agent {
             answer.discard(scribe);
         }
         self.failures = 0;
+    }
+
+    /// Somebody has said something: what was done so far may rightly be done again.
+    pub(crate) fn heard(&mut self) {
+        self.repeats.forget();
     }
 
     /// Counts tokens that were used for the turn beside its own requests.
@@ -126,6 +146,9 @@ impl Agent {
     ) -> Option<Ending> {
         match event {
             AgentEvent::Prepared { toolbox, account } => {
+                if self.is_resuming() {
+                    return self.prepared_again(scribe, tick, toolbox, account);
+                }
                 if matches!(self.phase, Phase::Preparing) {
                     (self.toolbox, self.account) = (Some(toolbox), account);
                     self.phase = Phase::Ready;
@@ -133,6 +156,8 @@ impl Agent {
                 None
             }
             AgentEvent::NotPrepared { message } => {
+                let why = format!("not run: the turn could not go on: {message}");
+                self.close_questions(scribe, tick, &why, |_| true);
                 Some(Ending::failed(TurnFailureKind::Internal, message))
             }
             AgentEvent::Model { request, event } => self.on_model(scribe, tick, request, event),
@@ -150,6 +175,10 @@ impl Agent {
                 self.abandon_tools(scribe, tick);
                 self.after_tools()
             }
+            AgentEvent::Alarm(Alarm::Unanswered { question }) => {
+                self.expire(scribe, tick, question);
+                self.after_tools()
+            }
             AgentEvent::Alarm(Alarm::AskAgain { request }) => {
                 if matches!(self.phase, Phase::Waiting) && self.requests == request {
                     self.phase = Phase::Ready;
@@ -163,7 +192,7 @@ impl Agent {
     pub(crate) fn interrupt(
         &mut self,
         scribe: &mut Scribe,
-        tick: &Tick<'_>,
+        tick: &mut Tick<'_>,
         cause: InterruptionCause,
     ) -> Option<Ending> {
         if self.stopping.is_some() {
@@ -180,9 +209,14 @@ impl Agent {
             }
             Phase::Tools(calls) => {
                 self.phase = Phase::Tools(calls);
-                self.take_questions_back(scribe, tick);
+                if !self.keeps_questions() {
+                    self.take_questions_back(scribe, tick);
+                }
                 if let Some(ending) = self.after_tools() {
                     return Some(ending);
+                }
+                if self.is_parked() {
+                    return None;
                 }
                 scribe.journal.now(Effect::StopTools);
                 scribe.journal.now(Effect::Alarm {
@@ -270,12 +304,14 @@ impl Agent {
                 Err(why) => ended.push((result.id, why)),
             }
             scribe.write(asked.place, Some(self.turn), &call, tick.now);
+            self.repeats.asked(result.id, &call);
             calls.push(Call {
                 item: asked.place.id,
                 call_id,
                 result,
                 done: false,
                 question: None,
+                plan: plan_of(&call),
             });
         }
         for (approval, running) in questions {
@@ -293,6 +329,7 @@ impl Agent {
             }
         }
         self.phase = Phase::Tools(calls);
+        self.wait_for_answers(scribe, tick);
         for (id, why) in ended {
             self.tool_ended(
                 scribe,
@@ -362,9 +399,9 @@ impl Agent {
     pub(super) fn tool_ended(
         &mut self,
         scribe: &mut Scribe,
-        tick: &Tick<'_>,
+        tick: &mut Tick<'_>,
         result: ItemId,
-        outcome: ToolOutcome,
+        mut outcome: ToolOutcome,
     ) {
         let Phase::Tools(calls) = &mut self.phase else {
             return;
@@ -374,24 +411,48 @@ impl Agent {
             .find(|call| call.result.id == result && !call.done);
         let Some(call) = open else { return };
         call.done = true;
+        let is_ok = outcome.status == ToolResultStatus::Ok;
+        let plan = call.plan.take().filter(|_| is_ok);
+        let warning = self.repeats.got(result, &outcome);
+        outcome.content.extend(warning.map(Content::text));
         let ToolOutcome {
             status,
             content,
             exit_code,
             output,
+            messages,
+            goes_on: _,
         } = outcome;
         let mut body = ToolResult::new(call.item, call.call_id.clone(), status, content);
         (body.exit_code, body.output) = (exit_code, output);
+        body.messages.clone_from(&messages);
         scribe.write(call.result, Some(self.turn), &body, tick.now);
+        if !messages.is_empty() {
+            scribe.journal.then(Effect::Heard { messages });
+        }
+        if let Some(plan) = plan {
+            self.keep_plan(scribe, tick, &plan);
+        }
     }
 
-    fn abandon_tools(&mut self, scribe: &mut Scribe, tick: &Tick<'_>) {
+    /// Writes the list of steps down; a turn has one, which changes.
+    fn keep_plan(&self, scribe: &mut Scribe, tick: &mut Tick<'_>, plan: &Plan) {
+        let is_plan = |item: &&Item| {
+            item.head().kind == ItemKind::Plan && item.head().turn == Some(self.turn)
+        };
+        let place = scribe.history().iter().rev().find(is_plan);
+        let place = place.map(|item| Place::of(item.head()));
+        let place = place.unwrap_or_else(|| scribe.place(tick));
+        scribe.write(place, Some(self.turn), plan, tick.now);
+    }
+
+    fn abandon_tools(&mut self, scribe: &mut Scribe, tick: &mut Tick<'_>) {
         let (Phase::Tools(calls), Some(_)) = (&self.phase, self.stopping) else {
             return;
         };
         let open: Vec<ItemId> = calls
             .iter()
-            .filter(|call| !call.done)
+            .filter(|call| !call.done && call.question.is_none())
             .map(|call| call.result.id)
             .collect();
         scribe.journal.now(Effect::AbandonTools);
@@ -413,7 +474,15 @@ impl Agent {
         if let Some(cause) = self.stopping {
             return Some(Ending::Interrupted(cause));
         }
+        if let Some(why) = self.repeats.too_many() {
+            return Some(Ending::failed(TurnFailureKind::RepeatLimit, why));
+        }
         (self.steps >= self.limits.steps).then(|| self.too_many_steps())
+    }
+
+    /// Whether questions stay open though the turn is being stopped: a restart goes on with them.
+    pub(super) fn keeps_questions(&self) -> bool {
+        self.stopping == Some(InterruptionCause::Shutdown)
     }
 
     fn too_many_steps(&self) -> Ending {
@@ -509,4 +578,11 @@ fn with_result_places(
         .into_iter()
         .map(|asked| (asked, scribe.place(tick)))
         .collect()
+}
+
+/// The list of steps that a call keeps, if that is what it is for.
+pub(super) fn plan_of(call: &ToolCall) -> Option<Plan> {
+    (call.tool == PLAN)
+        .then(|| serde_json::from_str(&call.arguments).ok())
+        .flatten()
 }

@@ -4,13 +4,17 @@ mod answer;
 mod event;
 mod gate;
 mod machine;
+mod patience;
+mod repeats;
+mod resume;
 mod retry;
 mod scribe;
 
 pub(crate) use self::event::{
-    AgentEvent, Alarm, Ending, Failure, Limits, RunningCall, ToolOutcome,
+    AgentEvent, Alarm, Ending, Failure, Limits, RunningCall, ToolOutcome, spent,
 };
 pub(crate) use self::gate::Gate;
 pub(crate) use self::machine::Agent;
+pub(crate) use self::resume::LeftQuestion;
 pub use self::retry::RetryPolicy;
 pub(crate) use self::scribe::{Place, Scribe, Tick};

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 
 use openvaala_protocol::conversation::ModelRef;
 use openvaala_protocol::id::{BlobId, ItemId, SessionId, TurnId};
-use openvaala_protocol::item::{Item, ItemBody, ItemHead, ToolCall, UserMessage};
+use openvaala_protocol::item::{Item, ItemBody, ItemHead, ToolCall};
 use openvaala_protocol::time::Timestamp;
 use uuid::Uuid;
 
@@ -189,13 +189,13 @@ impl Scribe {
         place.id
     }
 
-    /// Writes what the user said, under the id that the client chose.
-    pub(crate) fn user_message(
+    /// Writes what was said to the session, under the id that its sender chose.
+    pub(crate) fn message<B: ItemBody>(
         &mut self,
         tick: &Tick<'_>,
         id: ItemId,
         turn: TurnId,
-        message: &UserMessage,
+        message: &B,
     ) {
         let place = self.place_of(id, tick);
         self.write(place, Some(turn), message, tick.now);

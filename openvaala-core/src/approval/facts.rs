@@ -111,6 +111,7 @@ impl Facts {
 /// Files that programs obey by themselves, and folders of such files: git, editors, shells, and agents.
 #[cfg(feature = "tools")]
 const GUARDED: &[&str] = &[
+    ".agents",
     ".bash_login",
     ".bash_logout",
     ".bash_profile",

@@ -9,6 +9,8 @@ mod pattern;
 #[cfg(feature = "tools")]
 mod shell;
 
+use std::time::Duration;
+
 use openvaala_protocol::approval::{ApprovalMode, ApprovalRule, RuleDecision};
 
 pub(crate) use self::facts::Asked;
@@ -28,6 +30,8 @@ pub struct ApprovalPolicy {
     ///
     /// A rule that allows counts for nothing in the mode `read_only`.
     pub rules: Vec<ApprovalRule>,
+    /// How long a question waits for an answer until the call is denied, restarts included; `None`, the default, is for ever.
+    pub answer_within: Option<Duration>,
 }
 
 impl ApprovalPolicy {
@@ -37,6 +41,7 @@ impl ApprovalPolicy {
         Self {
             mode,
             rules: Vec::new(),
+            answer_within: None,
         }
     }
 
@@ -44,6 +49,13 @@ impl ApprovalPolicy {
     #[must_use]
     pub fn with_rule(mut self, rule: ApprovalRule) -> Self {
         self.rules.push(rule);
+        self
+    }
+
+    /// The same with a time after which calls of which nobody has said whether they may run are denied.
+    #[must_use]
+    pub const fn with_answer_within(mut self, time: Duration) -> Self {
+        self.answer_within = Some(time);
         self
     }
 }
@@ -127,7 +139,7 @@ impl ApprovalPolicy {
     }
 }
 
-/// Whether a rule is about such tools on that executor.
+/// Whether a rule is about such tools in that work location.
 fn concerns(rule: &ApprovalRule, call: &Asked<'_>) -> bool {
     let tool = rule
         .tool
@@ -137,7 +149,12 @@ fn concerns(rule: &ApprovalRule, call: &Asked<'_>) -> bool {
         .executor
         .as_ref()
         .is_none_or(|executor| call.executor == Some(executor));
-    tool && executor
+    let plain = |folder: &str| folder.trim_end_matches('/').to_owned();
+    let folder = rule
+        .folder
+        .as_deref()
+        .is_none_or(|folder| call.folder.map(plain) == Some(plain(folder)));
+    tool && executor && folder
 }
 
 /// Whether some part of a call fits a rule.
@@ -291,6 +308,8 @@ fn allowed_whole(rules: &[&ApprovalRule], facts: &Facts) -> bool {
 fn rule_for(call: &Asked<'_>, facts: &Facts) -> Option<ApprovalRule> {
     let mut rule = ApprovalRule::new(RuleDecision::Allow).with_tool(exactly(call.tool));
     rule.executor = call.executor.cloned();
+    // What is harmless in one work location may be another thing in the next.
+    rule.folder = call.folder.map(str::to_owned);
     match &facts.what {
         #[cfg(feature = "tools")]
         What::Shell {
@@ -321,6 +340,9 @@ fn shown(rule: &ApprovalRule) -> String {
         rule.executor
             .as_ref()
             .map(|executor| format!("executor {executor}")),
+        rule.folder
+            .as_ref()
+            .map(|folder| format!("folder {folder}")),
         rule.path.as_ref().map(|path| format!("path {path}")),
         rule.command
             .as_ref()

@@ -17,11 +17,15 @@ fn verdict(policy: &ApprovalPolicy, tool: &str, arguments: &str) -> char {
 }
 
 fn judge(policy: &ApprovalPolicy, tool: &str, arguments: &str) -> Verdict {
+    judge_in(policy, tool, arguments, FOLDER)
+}
+
+fn judge_in(policy: &ApprovalPolicy, tool: &str, arguments: &str, folder: &str) -> Verdict {
     policy.judge(&Asked {
         tool,
         read_only: tool == "read_file",
         executor: Some(&ExecutorId::local()),
-        folder: Some(FOLDER),
+        folder: Some(folder),
         arguments,
     })
 }
@@ -193,6 +197,46 @@ fn the_rule_of_a_question_lets_that_call_run_and_no_other() {
         }
         assert_eq!(bash(&policy, "rm x.o"), '?');
     }
+}
+
+#[test]
+fn the_rule_of_a_question_counts_in_its_work_location_only() {
+    let policy = ApprovalPolicy::new(ApprovalMode::Ask);
+    let patch = json!({ "patch": "*** Begin Patch\n*** Add File: a\n+a\n*** End Patch" });
+    let calls = [
+        ("bash", json!({ "command": "make" })),
+        ("apply_patch", patch),
+        ("mcp_thing", json!({})),
+    ];
+    for (tool, arguments) in calls {
+        let arguments = arguments.to_string();
+        let Verdict::Ask { rule, .. } = judge(&policy, tool, &arguments) else {
+            panic!("{tool} is asked");
+        };
+        let rule = rule.unwrap();
+        assert_eq!(rule.folder.as_deref(), Some(FOLDER));
+        let policy = policy.clone().with_rule(rule);
+        let found = [
+            FOLDER,
+            "/home/me/work/",
+            "/home/me/work/sub",
+            "/home/me",
+            "/",
+        ]
+        .map(|folder| judge_in(&policy, tool, &arguments, folder) == Verdict::Allow);
+        assert_eq!(found, [true, true, false, false, false], "{tool}");
+    }
+}
+
+#[test]
+fn a_rule_from_before_folders_were_named_counts_in_all() {
+    let old = r#"{"decision":"allow","tool":"bash","command":"make"}"#;
+    let rule: ApprovalRule = serde_json::from_str(old).unwrap();
+    assert_eq!(serde_json::to_string(&rule).unwrap(), old);
+    let policy = ApprovalPolicy::new(ApprovalMode::Ask).with_rule(rule);
+    let make = json!({ "command": "make" }).to_string();
+    let found = ["/a", "/b"].map(|folder| judge_in(&policy, "bash", &make, folder));
+    assert_eq!(found, [Verdict::Allow, Verdict::Allow]);
 }
 
 fn bash_in(policy: &ApprovalPolicy, command: &str, workdir: &str) -> char {

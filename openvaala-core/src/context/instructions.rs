@@ -9,7 +9,7 @@ use openvaala_protocol::item::Instructions;
 
 /// The name of the file.
 const FILE: &str = "AGENTS.md";
-/// The most bytes that all files together may bring into a conversation; the nearest ones are kept.
+/// The most bytes that all files of a location may bring into a conversation; the nearest ones are kept.
 const BUDGET: usize = 32 << 10;
 /// How many folders above the working directory are looked at.
 const MAX_ABOVE: usize = 32;
@@ -18,8 +18,12 @@ const MAX_ABOVE: usize = 32;
 /// down to that directory, so that the nearest one has the last word.
 ///
 /// Without a repository only the working directory itself is looked at. All files of a location together bring at
-/// most 32 KiB: the nearest are read whole, those further up are cut. What can't be read is left out.
-pub(crate) async fn read_instructions(workspaces: &[Arc<dyn Workspace>]) -> Vec<Instructions> {
+/// most 32 KiB: the nearest are read whole, those further up are cut. What can't be read is left out. `global` is for all
+/// conversations: it comes first, as the farthest, and gets what room the others leave.
+pub(crate) async fn read_instructions(
+    workspaces: &[Arc<dyn Workspace>],
+    global: Option<&Instructions>,
+) -> Vec<Instructions> {
     let several = workspaces.len() > 1;
     let read = workspaces.iter().map(|workspace| async move {
         let mut found = read_location(workspace.files(), workspace.root()).await;
@@ -30,7 +34,19 @@ pub(crate) async fn read_instructions(workspaces: &[Arc<dyn Workspace>]) -> Vec<
         }
         found
     });
-    join_all(read).await.into_iter().flatten().collect()
+    let mut found: Vec<Instructions> = join_all(read).await.into_iter().flatten().collect();
+    if let Some(global) = global.filter(|global| !global.text.trim().is_empty()) {
+        let near: usize = found.iter().map(|near| near.text.len()).sum();
+        found.insert(0, within(global.clone(), BUDGET.saturating_sub(near)));
+    }
+    found
+}
+
+/// The instructions cut to that many bytes; `bytes` still says how long they are as a whole.
+fn within(mut instructions: Instructions, room: usize) -> Instructions {
+    let text = &mut instructions.text;
+    text.truncate(text.floor_char_boundary(room));
+    instructions
 }
 
 async fn read_location(files: &dyn Files, root: &str) -> Vec<Instructions> {

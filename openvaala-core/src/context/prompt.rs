@@ -25,6 +25,12 @@ You are an agent. You work for the user with the tools that you are given, in th
 - Name files by their paths. Never say that something is done or works unless you have seen it.
 ";
 
+/// What stands above the list of skills.
+const SKILLS: &str = "
+# Skills
+Each of these files tells how something is done. When a task fits one, read that file with read_file before you begin.
+";
+
 /// What the system prompt is made of.
 #[derive(Clone, Copy, Debug)]
 #[non_exhaustive]
@@ -33,6 +39,10 @@ pub struct PromptInput<'a> {
     pub instructions: Option<&'a str>,
     /// What this agent is told.
     pub agent: Option<&'a str>,
+    /// Its path, if another agent has started it: `main/review`.
+    pub path: Option<&'a str>,
+    /// The skills that it can read, one a line; may be empty.
+    pub skills: &'a str,
     /// Where its tools run.
     pub workspaces: &'a [Arc<dyn Workspace>],
     /// The time, of which only the day is told: a prompt that changes with every turn would never be cached.
@@ -46,6 +56,8 @@ impl<'a> PromptInput<'a> {
         Self {
             instructions: None,
             agent: None,
+            path: None,
+            skills: "",
             workspaces,
             now,
         }
@@ -65,6 +77,19 @@ pub fn system_prompt(input: PromptInput<'_>) -> String {
         prompt.push_str("\n# Instructions\n");
         prompt.push_str(&given.join("\n\n"));
         prompt.push('\n');
+    }
+    if let Some((parent, _)) = input.path.and_then(|path| path.rsplit_once('/')) {
+        let path = input.path.unwrap_or_default();
+        // Writing to a text does not fail.
+        let _ = writeln!(
+            prompt,
+            "\n# Your place\nYou are the agent {path}, started by {parent}, who gave you your task and gets your last message as \
+             your report; nobody else reads it. Nobody can answer questions in between: report what you need to know.",
+        );
+    }
+    if !input.skills.is_empty() {
+        prompt.push_str(SKILLS);
+        prompt.push_str(input.skills);
     }
     prompt.push_str("\n# Environment\n");
     let now = input.now.to_string();

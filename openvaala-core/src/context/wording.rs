@@ -5,6 +5,7 @@
 use std::collections::HashMap;
 
 use openvaala_protocol::content::{Content, ImageData};
+use openvaala_protocol::conversation::TurnStatus;
 use openvaala_protocol::id::BlobId;
 use openvaala_protocol::item::{
     AgentMessage, ContextSummary, Instructions, Interruption, InterruptionCause, KeptMessage, Plan,
@@ -24,7 +25,7 @@ pub(super) const BAD_ARGUMENTS: &str =
 
 /// What the model is told to do after a summary.
 const AFTER_SUMMARY: &str = "This stands for everything before it. Go on with what the user asked last from where it \
-    was left; what is done is done.";
+    was left; what is done is done. Results that are named by numbers can be read again with read_result.";
 
 pub(super) fn instructions(body: &Instructions) -> Vec<Content> {
     let Instructions {
@@ -106,7 +107,14 @@ pub(super) fn plan_lines(plan: &Plan) -> String {
 }
 
 pub(super) fn agent_message(body: AgentMessage) -> Vec<Content> {
-    let from = Content::text(format!("Message from the agent of session {}:", body.from));
+    let who = match &body.path {
+        Some(path) => format!("agent {path}"),
+        None => format!("the agent of session {}", body.from),
+    };
+    let from = Content::text(match body.ended {
+        None => format!("Message from {who}:"),
+        Some(ended) => format!("Report: {who} {}:", ending(ended)),
+    });
     std::iter::once(from).chain(body.content).collect()
 }
 
@@ -114,6 +122,10 @@ pub(super) fn interruption(body: &Interruption) -> Vec<Content> {
     let text = match body.cause {
         InterruptionCause::Shutdown => "[interrupted: the runtime was stopped]",
         InterruptionCause::Crash => "[interrupted: the runtime ended without notice]",
+        InterruptionCause::StepLimit => "[ended: the turn took as many steps as a turn may]",
+        InterruptionCause::RepeatLimit => {
+            "[ended: the same call had the same result too often in a row]"
+        }
         // The user, or what a later version knows.
         _ => "[interrupted by the user]",
     };
@@ -152,4 +164,14 @@ pub(super) fn resolve(content: Vec<Content>, blobs: &HashMap<BlobId, String>) ->
             other => other,
         })
         .collect()
+}
+
+/// How the end of a turn is called.
+pub(crate) const fn ending(status: TurnStatus) -> &'static str {
+    match status {
+        TurnStatus::Completed => "has ended its turn",
+        TurnStatus::Failed => "has failed",
+        TurnStatus::Interrupted => "was interrupted",
+        _ => "has ended",
+    }
 }

@@ -6,8 +6,8 @@ use openvaala_protocol::item::Approval;
 use openvaala_protocol::rpc::params::approval::OpenApproval;
 use tokio::sync::oneshot;
 
+use super::command::Command;
 use super::handle::ConversationHandle;
-use super::run::Command;
 use crate::error::RuntimeError;
 
 /// The longest message with an answer, in characters.

@@ -4,8 +4,8 @@ use openvaala_protocol::id::{ItemId, SessionId};
 use openvaala_protocol::item::ContextSummary;
 use tokio::sync::oneshot;
 
+use super::command::Command;
 use super::handle::ConversationHandle;
-use super::run::Command;
 use crate::error::RuntimeError;
 use crate::session::CompactionCommand;
 

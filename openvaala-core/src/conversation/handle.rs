@@ -9,12 +9,13 @@ use openvaala_protocol::content::{BlobRef, Content, ImageData};
 use openvaala_protocol::conversation::{Conversation, Session, Turn};
 use openvaala_protocol::event::{Entry, ResumeCursor};
 use openvaala_protocol::id::{ConversationId, ItemId, SessionId, TurnId};
-use openvaala_protocol::rpc::params::session::{ItemsOrder, SendMode};
+use openvaala_protocol::rpc::params::session::{InterruptScope, ItemsOrder, SendMode};
 use openvaala_storage::{LogStorage, Order, ReadOptions};
 use tokio::sync::{mpsc, oneshot, watch};
 
+use super::command::Command;
 use super::feed::{FeedSender, Subscription};
-use super::run::Command;
+use crate::dao::record::Sender;
 use crate::dao::{blob, query};
 use crate::environment::{IdSource, RandomIds};
 use crate::error::RuntimeError;
@@ -61,6 +62,8 @@ pub struct Input {
     pub output_schema: Option<OutputSchema>,
     /// Which tool calls of the session run without a question from its next turn on; `None` leaves it as it is.
     pub approval_mode: Option<ApprovalMode>,
+    /// The agent that says it; `None` for whoever uses the conversation.
+    pub(crate) from: Option<Sender>,
 }
 
 impl Input {
@@ -82,6 +85,7 @@ impl Input {
             mode: SendMode::Queue,
             output_schema: None,
             approval_mode: None,
+            from: None,
         }
     }
 
@@ -249,10 +253,39 @@ impl ConversationHandle {
         &self,
         session: Option<SessionId>,
     ) -> Result<Option<TurnId>, RuntimeError> {
+        self.interrupt_within(session, InterruptScope::Turn).await
+    }
+
+    /// Interrupts a session's turn with the agents that it waits for, or with the scope of the tree all agents below it.
+    ///
+    /// Gives the session's turn when all of that is written down.
+    ///
+    /// # Errors
+    /// As [`interrupt`](Self::interrupt).
+    pub async fn interrupt_within(
+        &self,
+        session: Option<SessionId>,
+        scope: InterruptScope,
+    ) -> Result<Option<TurnId>, RuntimeError> {
         let (reply, wait) = oneshot::channel();
         let session = session.unwrap_or(self.root);
-        self.command(Command::Interrupt { session, reply })?;
+        self.command(Command::Interrupt {
+            session,
+            scope,
+            reply,
+        })?;
         wait.await.map_err(|_| RuntimeError::Stopped)?
+    }
+
+    /// Gives the sessions as they are: the root first, and each before those that its agent has started.
+    ///
+    /// # Errors
+    /// [`RuntimeError::Stopped`].
+    pub async fn tree(&self) -> Result<Vec<Session>, RuntimeError> {
+        let (reply, wait) = oneshot::channel();
+        let asked = self.commands.send(Command::Tree { reply }).await;
+        asked.map_err(|_| RuntimeError::Stopped)?;
+        wait.await.map_err(|_| RuntimeError::Stopped)
     }
 
     /// Begins to watch: gives what there is, and all that comes after it.

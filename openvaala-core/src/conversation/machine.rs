@@ -10,7 +10,7 @@ use openvaala_storage::Fingerprint;
 
 use super::ConversationChange;
 use crate::dao::mutation::Stretch;
-use crate::dao::record::{ConversationState, State};
+use crate::dao::record::{ConversationState, SessionState, State};
 use crate::dao::tail::REFRESH_AFTER;
 use crate::journal::{Commit, Journal};
 
@@ -36,6 +36,11 @@ pub(crate) enum Event {
     CommitFailed { n: u64, message: String },
     /// A session waits for the move to the real storage.
     Promote { wait: WaitId },
+    /// An agent is to be started: write down its session.
+    Spawn {
+        wait: WaitId,
+        child: Box<SessionState>,
+    },
     /// The move has been tried.
     Promoted {
         fingerprint: Option<(u64, Fingerprint)>,
@@ -73,6 +78,10 @@ pub(crate) enum Effect {
     },
     /// What was to be different is on disk.
     Changed {
+        wait: WaitId,
+    },
+    /// The session of an agent is on disk.
+    Spawned {
         wait: WaitId,
     },
 }
@@ -140,6 +149,11 @@ impl ConversationMachine {
         self.written.to_wire(&sessions)
     }
 
+    /// The sessions as they are on disk.
+    pub(crate) const fn sessions(&self) -> &BTreeMap<SessionId, Session> {
+        &self.sessions
+    }
+
     /// How many turns run.
     pub(crate) fn running(&self) -> usize {
         let running = |session: &&Session| session.status == SessionStatus::Running;
@@ -167,6 +181,12 @@ impl ConversationMachine {
             Event::CommitFailed { n, message } => self.commit_failed(n, &message),
             Event::Promote { wait } => self.promotions.push(wait),
             Event::Change { wait, change } => self.change(wait, *change),
+            Event::Spawn { wait, child } => {
+                self.state.children.push(child.id);
+                self.journal.state(State::Session(*child));
+                self.journal.state(State::Conversation(self.state.clone()));
+                self.journal.then(Effect::Spawned { wait });
+            }
             Event::Promoted { fingerprint } => {
                 self.promoting = false;
                 if let Some(fingerprint) = fingerprint {
@@ -204,7 +224,9 @@ impl ConversationMachine {
         self.committing = false;
         self.state.clone_from(&self.written);
         for effect in self.journal.failed(n) {
-            if let Effect::Forward { wait } | Effect::Changed { wait } = effect {
+            if let Effect::Forward { wait } | Effect::Changed { wait } | Effect::Spawned { wait } =
+                effect
+            {
                 self.journal.now(Effect::Refuse {
                     wait,
                     message: message.to_owned(),
@@ -328,6 +350,7 @@ mod tests {
             created_at: now(),
             updated_at: now(),
             context_tokens: None,
+            child: None,
         };
         state.to_wire()
     }
@@ -343,6 +366,7 @@ mod tests {
             damaged: None,
             archived: false,
             forked_from: None,
+            children: Vec::new(),
         };
         let metadata = Some((known, Fingerprint::new(format!("at {known}"))));
         ConversationMachine::new(state, 1, vec![session()], metadata, false)

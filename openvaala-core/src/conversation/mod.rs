@@ -2,6 +2,7 @@
 
 mod approvals;
 mod change;
+mod command;
 mod compaction;
 mod cursor;
 mod feed;
@@ -9,6 +10,8 @@ mod handle;
 mod machine;
 mod run;
 mod steer;
+mod tree;
+mod waits;
 mod workspaces;
 
 pub use self::approvals::AnswerApproval;
@@ -20,6 +23,8 @@ pub use self::handle::{
 };
 pub use self::steer::{Pending, PendingUpdate};
 
+pub(crate) use self::command::Upward;
 pub(crate) use self::feed::FeedSender;
-pub(crate) use self::run::{ConversationDeps, ConversationStart, Upward, start};
+pub(crate) use self::run::{ConversationDeps, ConversationStart, start};
+pub(crate) use self::tree::level;
 pub(crate) use self::workspaces::open as open_workspaces;

@@ -1,6 +1,11 @@
 //! The shell around the conversation machine: owns sessions, workspaces and the feed.
 
+mod agents;
 mod change;
+mod ground;
+mod perform;
+mod reports;
+mod spawn;
 
 use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
@@ -8,35 +13,33 @@ use std::sync::Arc;
 use futures::future::join_all;
 use openvaala_executor::Workspace;
 use openvaala_protocol::conversation::{Conversation, WorkLocation};
-use openvaala_protocol::id::{ConversationId, SessionId, TurnId};
-use openvaala_protocol::item::Approval;
-use openvaala_protocol::rpc::params::approval::OpenApproval;
+use openvaala_protocol::id::{ConversationId, ItemId, SessionId};
 use openvaala_storage::{Error, Fingerprint, LogStorage};
 use tokio::sync::{mpsc, oneshot, watch};
 use tokio::task::JoinSet;
 
+use self::agents::Agents;
+pub(crate) use self::agents::Tell;
 use self::change::{Asked, Possible};
-use super::ConversationChange;
-use super::approvals::AnswerApproval;
+use self::spawn::{Ready, Started};
+use super::command::{Command, Reply, Upward};
 use super::cursor::Position;
 use super::feed::{FeedSender, feed};
 use super::handle::{ConversationHandle, Input, Sent};
-use super::machine::{ConversationMachine, Effect, Event, WaitId};
+use super::machine::{ConversationMachine, Event, WaitId};
+use super::waits::WaiterId;
 use super::workspaces;
-use crate::dao::index::{Index, Row};
-use crate::dao::metadata_key;
+use crate::agents::AgentError;
+use crate::dao::index::Index;
 use crate::dao::mutation::{Promote, Writer, Written};
 use crate::dao::query::States;
-use crate::dao::record::ConversationState;
+use crate::dao::record::{ConversationState, Report};
 use crate::dao::staging::Staging;
 use crate::dao::trash;
 use crate::environment::{Clock, IdSource};
 use crate::error::RuntimeError;
 use crate::runtime::Definitions;
-use crate::session::{
-    Answer, CompactionCommand, Request, SessionHandle, SessionReport, SessionStart, Surroundings,
-    session,
-};
+use crate::session::{SessionHandle, SessionReport, SessionStart, Surroundings, session};
 
 /// Requests that may wait for one conversation.
 const INBOX: usize = 256;
@@ -66,71 +69,6 @@ pub(crate) struct ConversationStart {
     /// The number of the last entry of each session's log.
     pub(crate) last_items: Vec<(SessionId, u64)>,
     pub(crate) workspaces: Option<Vec<Arc<dyn Workspace>>>,
-}
-
-/// What comes up from the sessions; sending it never waits.
-#[derive(Debug)]
-pub(crate) enum Upward {
-    /// A session has written something.
-    Report(Box<SessionReport>),
-    /// A session needs the workspaces.
-    Workspaces(oneshot::Sender<Result<Vec<Arc<dyn Workspace>>, RuntimeError>>),
-    /// A session has written a message into memory and waits for it to be on disk.
-    Promote(Promote),
-}
-
-type Reply<T> = oneshot::Sender<Result<T, RuntimeError>>;
-
-/// What is asked of a conversation.
-#[derive(Debug)]
-pub(crate) enum Command {
-    Send {
-        session: SessionId,
-        input: Input,
-        reply: Reply<Sent>,
-    },
-    Interrupt {
-        session: SessionId,
-        reply: Reply<Option<TurnId>>,
-    },
-    RunningCommands {
-        reply: oneshot::Sender<usize>,
-    },
-    Settle {
-        done: oneshot::Sender<()>,
-    },
-    /// End if nothing runs or waits and nobody watches; nobody else may give commands any more.
-    StopIfIdle {
-        reply: oneshot::Sender<bool>,
-    },
-    Stop {
-        done: oneshot::Sender<()>,
-    },
-    /// Stop, write down that it is deleted, and tell everybody who watches.
-    Delete {
-        done: oneshot::Sender<Result<(), Error>>,
-    },
-    Request {
-        session: SessionId,
-        request: Request,
-        reply: Reply<Answer>,
-    },
-    Change {
-        change: ConversationChange,
-        reply: Reply<Conversation>,
-    },
-    Compact {
-        session: SessionId,
-        command: CompactionCommand,
-    },
-    AnswerApproval {
-        session: SessionId,
-        answer: AnswerApproval,
-        reply: Reply<Approval>,
-    },
-    Approvals {
-        reply: oneshot::Sender<Vec<OpenApproval>>,
-    },
 }
 
 /// Makes a conversation's handle and the loop behind it.
@@ -189,6 +127,7 @@ pub(crate) fn start(
         left_workspaces: Vec::new(),
         changes: VecDeque::new(),
         changing: false,
+        agents: Agents::new(),
         deps,
     };
     (handle, run.run(start.sessions, feeding))
@@ -217,6 +156,7 @@ struct ConversationLoop {
     /// Changes that wait until the one before is made.
     changes: VecDeque<Asked>,
     changing: bool,
+    agents: Agents,
 }
 
 enum Wait {
@@ -230,6 +170,7 @@ enum Wait {
         workspaces: Option<Vec<Arc<dyn Workspace>>>,
         reply: Reply<Conversation>,
     },
+    Spawn(Box<Started>),
 }
 
 enum Done {
@@ -244,6 +185,25 @@ enum Done {
     Opened {
         locations: Vec<WorkLocation>,
         workspaces: Option<Vec<Arc<dyn Workspace>>>,
+    },
+    /// A session has opened workspaces of its own.
+    OpenedOwn {
+        session: SessionId,
+        workspaces: Vec<Arc<dyn Workspace>>,
+    },
+    SpawnReady {
+        path: String,
+        ready: Result<Box<Ready>, AgentError>,
+        tell: Tell,
+    },
+    Delivered {
+        id: ItemId,
+    },
+    NotDelivered {
+        id: ItemId,
+    },
+    WaitOver {
+        id: WaiterId,
     },
     Settled,
     Idle {
@@ -264,8 +224,12 @@ impl ConversationLoop {
         feeding: impl Future<Output = ()> + Send + 'static,
     ) {
         self.tasks.spawn(feeding);
+        let reports: Vec<(SessionId, Vec<Report>)> = sessions.iter().map(reports_of).collect();
         for start in sessions {
             self.add_session(start);
+        }
+        for (session, reports) in reports {
+            self.take_reports(session, reports);
         }
         self.running.send_replace(self.machine.running());
         loop {
@@ -293,7 +257,8 @@ impl ConversationLoop {
             let _ = done.send(marked);
         }
         let open = self.workspaces.take().unwrap_or_default();
-        for workspace in open.iter().chain(&self.left_workspaces) {
+        let own = self.agents.own.values().flatten();
+        for workspace in open.iter().chain(&self.left_workspaces).chain(own) {
             workspace.close().await;
         }
         self.tasks.shutdown().await;
@@ -340,10 +305,17 @@ impl ConversationLoop {
                     content: shown,
                 });
             }
-            Command::Interrupt { session, reply } => match self.sessions.get(&session) {
-                Some(handle) => handle.interrupt(reply),
-                None => drop(reply.send(Err(self.no_session(session)))),
-            },
+            Command::Interrupt {
+                session,
+                scope,
+                reply,
+            } => self.interrupt(session, scope, reply),
+            Command::Tree { reply } => {
+                let root = self.machine.state().root_session;
+                let below = self.tree().below(root).into_iter();
+                let all = self.tree().get(root).into_iter().chain(below);
+                let _ = reply.send(all.cloned().collect());
+            }
             Command::Compact { session, command } => match self.sessions.get(&session) {
                 Some(handle) => handle.compact(command),
                 None => command.refuse(self.no_session(session)),
@@ -412,7 +384,7 @@ impl ConversationLoop {
     fn ask_whether_idle(&mut self, reply: oneshot::Sender<bool>) {
         let sessions: Vec<SessionHandle> = self.sessions.values().cloned().collect();
         let feed = self.feed.clone();
-        let idle = self.waits.is_empty() && self.work.is_empty();
+        let idle = self.waits.is_empty() && self.work.is_empty() && self.agents.is_idle();
         self.work.spawn(async move {
             let idle = idle
                 && !feed.is_watched().await
@@ -424,7 +396,12 @@ impl ConversationLoop {
         });
     }
 
-    const fn no_session(&self, session: SessionId) -> RuntimeError {
+    fn no_session(&self, session: SessionId) -> RuntimeError {
+        if let Some(closed) = self.tree().get(session) {
+            let path = &closed.path;
+            let message = format!("agent {path} was closed: it takes no more input");
+            return RuntimeError::InvalidInput { message };
+        }
         RuntimeError::SessionNotFound {
             conversation: self.id,
             session,
@@ -440,40 +417,35 @@ impl ConversationLoop {
     fn upward(&mut self, upward: Upward) {
         match upward {
             Upward::Report(report) => {
-                let SessionReport { session, metadata } = *report;
+                let SessionReport {
+                    session,
+                    metadata,
+                    reports,
+                } = *report;
                 self.event(Event::SessionChanged {
-                    session: Box::new(session),
+                    session: Box::new(session.clone()),
                     metadata,
                 });
                 self.running.send_replace(self.machine.running());
+                self.turns_over(&session);
+                self.take_reports(session.id, reports);
             }
-            Upward::Workspaces(reply) => self.give_workspaces(reply),
+            Upward::Ground {
+                session,
+                locations,
+                reply,
+            } => self.give_ground(session, locations, reply),
+            Upward::Agents {
+                from,
+                request,
+                reply,
+            } => self.agents(from, request, reply),
+            Upward::Heard(messages) => self.heard(&messages),
             Upward::Promote(promote) => {
                 let wait = self.wait(Wait::Promote(promote));
                 self.event(Event::Promote { wait });
             }
         }
-    }
-
-    fn give_workspaces(
-        &mut self,
-        reply: oneshot::Sender<Result<Vec<Arc<dyn Workspace>>, RuntimeError>>,
-    ) {
-        if let Some(workspaces) = &self.workspaces {
-            let _ = reply.send(Ok(workspaces.clone()));
-            return;
-        }
-        let locations = self.machine.state().executors.clone();
-        let definitions = Arc::clone(&self.deps.definitions.borrow());
-        self.work.spawn(async move {
-            let opened = workspaces::open(&locations, &definitions.executors).await;
-            let keep = opened.as_ref().ok().cloned();
-            let _ = reply.send(opened);
-            Done::Opened {
-                locations,
-                workspaces: keep,
-            }
-        });
     }
 
     async fn done(&mut self, done: Done) {
@@ -508,6 +480,17 @@ impl ConversationLoop {
                 locations,
                 workspaces,
             } => self.keep_workspaces(&locations, workspaces),
+            Done::OpenedOwn {
+                session,
+                workspaces,
+            } => {
+                let before = self.agents.own.insert(session, workspaces);
+                self.left_workspaces.extend(before.unwrap_or_default());
+            }
+            Done::SpawnReady { path, ready, tell } => self.spawn_ready(&path, ready, tell),
+            Done::Delivered { id } => self.heard(&[id]),
+            Done::NotDelivered { id } => self.deliver(id),
+            Done::WaitOver { id } => self.wait_over(id),
             Done::Possible { possible, reply } => {
                 self.possible(possible.map(|possible| *possible), reply);
             }
@@ -527,80 +510,11 @@ impl ConversationLoop {
             self.perform(effect);
         }
     }
-
-    fn perform(&mut self, effect: Effect) {
-        match effect {
-            Effect::Commit(commit) => {
-                let writer = Writer::new(&self.deps, self.id, None);
-                let root = self.machine.state().root_session;
-                self.work.spawn(async move {
-                    let result = writer.write(root, commit.batch, false).await;
-                    Done::Written {
-                        n: commit.n,
-                        result,
-                    }
-                });
-            }
-            Effect::Forward { wait } => {
-                let Some(Wait::Send {
-                    session,
-                    input,
-                    reply,
-                }) = self.waits.remove(&wait)
-                else {
-                    return;
-                };
-                match self.sessions.get(&session) {
-                    Some(handle) => handle.send(input, reply),
-                    None => drop(reply.send(Err(self.no_session(session)))),
-                }
-            }
-            Effect::Refuse { wait, message } => match self.waits.remove(&wait) {
-                Some(Wait::Send { reply, .. }) => {
-                    let _ = reply.send(Err(RuntimeError::NotWritten { message }));
-                }
-                Some(Wait::Change { reply, .. }) => self.not_made(reply, message),
-                _ => {}
-            },
-            Effect::Changed { wait } => {
-                if let Some(Wait::Change { workspaces, reply }) = self.waits.remove(&wait) {
-                    self.made(workspaces, reply);
-                }
-            }
-            Effect::Promote { wait } => {
-                let (id, deps, feed) = (self.id, self.deps.clone(), self.feed.clone());
-                self.work.spawn(async move {
-                    let result = promote(id, &deps).await;
-                    if result.is_err()
-                        && let Ok(key) = metadata_key(id)
-                        && let Ok(Some(staged)) = deps.log.info(&key).await
-                    {
-                        // What the batch wrote into memory stays there, but its sender is told that it failed.
-                        feed.passed(staged.last).await;
-                    }
-                    Done::Promoted { wait, result }
-                });
-            }
-            Effect::Index {
-                conversation,
-                waiting,
-                seq,
-                fingerprint,
-            } => {
-                self.deps
-                    .index
-                    .put(seq, Row::new(*conversation, waiting, &fingerprint));
-            }
-        }
-    }
 }
 
-/// Moves the conversation to the real storage and tells what its metadata stream is there.
-async fn promote(
-    id: ConversationId,
-    deps: &ConversationDeps,
-) -> Result<Option<(u64, Fingerprint)>, Error> {
-    deps.staging.promote(id).await?;
-    let info = deps.log.info(&metadata_key(id)?).await?;
-    Ok(info.map(|info| (info.last, info.fingerprint)))
+/// What a session has to report from an earlier life.
+fn reports_of(start: &SessionStart) -> (SessionId, Vec<Report>) {
+    let state = &start.setup.state;
+    let reports = state.child.as_ref().map(|child| child.reports.clone());
+    (state.id, reports.unwrap_or_default())
 }

@@ -7,8 +7,8 @@ use openvaala_protocol::rpc::params::pending::WholeInput;
 use tokio::sync::oneshot;
 
 use super::ConversationChange;
+use super::command::Command;
 use super::handle::{ConversationHandle, Refs, check};
-use super::run::Command;
 use crate::dao::record::QueuedInput;
 use crate::error::RuntimeError;
 use crate::session::{Answer, PendingChange, Request, SessionChange};
@@ -227,6 +227,7 @@ fn whole(input: QueuedInput) -> WholeInput {
         preview,
         image_count,
         is_steer,
+        from: _,
     } = input.to_wire();
     WholeInput {
         item_id,

@@ -327,6 +327,7 @@ impl Fork<'_> {
             created_at: now,
             updated_at: now,
             context_tokens: None,
+            child: None,
         };
         let conversation = ConversationState {
             id,
@@ -335,6 +336,7 @@ impl Fork<'_> {
             updated_at: now,
             damaged: None,
             archived: false,
+            children: Vec::new(),
             forked_from: Some(ForkOrigin {
                 conversation_id: source,
                 session_id: old,

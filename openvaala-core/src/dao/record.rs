@@ -22,6 +22,9 @@ use crate::model::OutputSchema;
 /// The number of the format that this version writes.
 pub(crate) const FORMAT: u32 = 1;
 
+/// The path of the agent of the root session.
+pub(crate) const MAIN: &str = "main";
+
 /// The kind of entries about a conversation itself.
 pub(crate) const CONVERSATION: &str = "conversation";
 
@@ -50,6 +53,9 @@ pub(crate) struct ConversationState {
     pub(crate) archived: bool,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) forked_from: Option<ForkOrigin>,
+    /// The sessions that agents have started, in the order of their start.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub(crate) children: Vec<SessionId>,
 }
 
 /// A session as it lies on disk, its waiting inputs with it.
@@ -86,6 +92,53 @@ pub(crate) struct SessionState {
     /// The tokens of the last response with its request; `None` if that is not known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) context_tokens: Option<u64>,
+    /// What it has as a session that an agent has started.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) child: Option<ChildState>,
+}
+
+/// What a session has that an agent has started.
+#[derive(Clone, Debug, Default, Deserialize, PartialEq, Serialize)]
+pub(crate) struct ChildState {
+    /// Such as `main/review`.
+    pub(crate) path: String,
+    /// Whether it takes no more input.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub(crate) closed: bool,
+    /// The only tools that it may have; `None` for no such limit.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) tools: Option<Vec<String>>,
+    /// Where it works; `None` where the conversation does.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) locations: Option<Vec<WorkLocation>>,
+    /// How many tokens all its turns may use together.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) token_budget: Option<u64>,
+    /// How its last turns have ended, as far as whoever has started it may not know.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub(crate) reports: Vec<Report>,
+    /// Whether what it was given to begin with is summarised before anything else.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub(crate) summarise: bool,
+}
+
+/// How a turn has ended, for whoever has started the session.
+#[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
+pub(crate) struct Report {
+    /// The id that it has as a message.
+    pub(crate) item_id: ItemId,
+    pub(crate) ended: TurnStatus,
+    pub(crate) text: String,
+}
+
+/// The agent that a message comes from.
+#[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
+pub(crate) struct Sender {
+    pub(crate) session: SessionId,
+    pub(crate) path: String,
+    /// How its turn has ended, if that is what the message says.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) ended: Option<TurnStatus>,
 }
 
 /// An input that waits.
@@ -97,6 +150,9 @@ pub(crate) struct QueuedInput {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) output_schema: Option<OutputSchema>,
     pub(crate) queued_at: Timestamp,
+    /// The agent that has sent it; `None` if a client has.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) from: Option<Sender>,
 }
 
 /// A turn as it lies on disk.
@@ -319,12 +375,19 @@ impl ConversationState {
 }
 
 impl SessionState {
+    /// Where its agent stands among those of the conversation.
+    pub(crate) fn path(&self) -> &str {
+        self.child.as_ref().map_or(MAIN, |child| &child.path)
+    }
+
     pub(crate) fn to_wire(&self) -> Session {
         let running = self.active_turn.is_some();
         Session {
             id: self.id,
             conversation_id: self.conversation_id,
             parent: self.parent,
+            path: self.path().to_owned(),
+            closed: self.child.as_ref().is_some_and(|child| child.closed),
             agent: self.agent.clone(),
             model: self.model.clone(),
             approval_mode: self.approval_mode,
@@ -360,6 +423,7 @@ impl QueuedInput {
             preview,
             image_count: u32::try_from(images).unwrap_or(u32::MAX),
             is_steer: self.steer,
+            from: self.from.as_ref().map(|from| from.session),
         }
     }
 }

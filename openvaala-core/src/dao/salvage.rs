@@ -34,6 +34,7 @@ pub(crate) fn conversation(states: &mut States, id: ConversationId, listing: &Li
         damaged: None,
         archived: false,
         forked_from: None,
+        children: Vec::new(),
     });
     states
         .damaged
@@ -66,6 +67,7 @@ pub(crate) fn root_session(states: &mut States, conversation: &ConversationState
         newest_input: Some(conversation.updated_at),
         withdrawn: Vec::new(),
         context_tokens: None,
+        child: None,
         usage: Default::default(),
         created_at: conversation.created_at,
         updated_at: conversation.updated_at,

@@ -90,6 +90,22 @@ pub(crate) async fn context(
     Ok(context.finish())
 }
 
+/// Reads a session's items from the last one back to the one at a place, as it was written last; `None` if there is none.
+pub(crate) async fn item_at(
+    log: &Arc<dyn LogStorage>,
+    id: ConversationId,
+    session: SessionId,
+    pos: u64,
+) -> Result<Option<Item>, Error> {
+    let mut found = None;
+    each_backwards(log, &items_key(id, session)?, ITEMS, |entry| {
+        found = readable(session, entry).filter(|item| item.head().pos == pos);
+        found.is_none()
+    })
+    .await?;
+    Ok(found)
+}
+
 /// Reads all of a session's items to find out which of those ids are among them.
 pub(crate) async fn which_are_items(
     log: &Arc<dyn LogStorage>,

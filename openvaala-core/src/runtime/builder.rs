@@ -7,6 +7,7 @@ use std::time::Duration;
 use openvaala_executor::Executor;
 use openvaala_executor::tool::Tool;
 use openvaala_protocol::conversation::ModelRef;
+use openvaala_protocol::item::Instructions;
 use openvaala_protocol::time::Timestamp;
 use openvaala_storage::{LogStorage, RecordStorage};
 use tokio::sync::{mpsc, oneshot, watch};
@@ -15,7 +16,9 @@ use tokio::task::JoinSet;
 use super::run::{Command, RuntimeLoop};
 use super::{AgentDefinition, CompactionPolicy, ContextWindows, Definitions, Runtime};
 use crate::agent::RetryPolicy;
+use crate::agents::AgentLimits;
 use crate::approval::ApprovalPolicy;
+use crate::context::Skill;
 use crate::conversation::ConversationDeps;
 use crate::dao::files::Files;
 use crate::dao::index::{Keeper, Left, Origin};
@@ -164,6 +167,12 @@ impl RuntimeBuilder {
         self
     }
 
+    /// Sets how many agents may work in a conversation besides the main one: 16 on 3 levels unless set.
+    pub const fn agent_limits(mut self, limits: AgentLimits) -> Self {
+        self.definitions.agent_limits = limits;
+        self
+    }
+
     /// Sets when a conversation is summarised by itself: before 85 % of the model's window unless set.
     pub const fn compaction(mut self, policy: CompactionPolicy) -> Self {
         self.definitions.compaction = policy;
@@ -183,6 +192,20 @@ impl RuntimeBuilder {
     /// turn, a running command or an input that waits is in use. The time is taken from tokio's clock, to about a tenth.
     pub const fn unload_after(mut self, after: Option<Duration>) -> Self {
         self.definitions.unload_after = after;
+        self
+    }
+
+    /// Adds instructions to every conversation, before those of its folders; such as a file of the user's.
+    ///
+    /// They are an item of their own with their size, and are the first to be cut where there is too much.
+    pub fn global_instructions(mut self, instructions: Instructions) -> Self {
+        self.definitions.global_instructions = Some(instructions);
+        self
+    }
+
+    /// Tells every conversation of a skill, beside those in the folders `.agents/skills` of its work locations.
+    pub fn skill(mut self, skill: Skill) -> Self {
+        self.definitions.skills.push(skill);
         self
     }
 

@@ -8,15 +8,20 @@ use openvaala_executor::Executor;
 use openvaala_executor::tool::Tool;
 use openvaala_protocol::conversation::ModelRef;
 use openvaala_protocol::id::ExecutorId;
+use openvaala_protocol::item::Instructions;
 
 use super::windows::{CompactionPolicy, ContextWindows};
 use crate::agent::{Limits, RetryPolicy};
+use crate::agents::AgentLimits;
 use crate::approval::ApprovalPolicy;
+use crate::context::Skill;
 use crate::error::RuntimeError;
 use crate::model::ModelProvider;
 
 /// How many model responses a turn may take, unless something else is set.
 pub(crate) const STEP_LIMIT: u32 = 500;
+/// How often in a row the same call may have the same result, unless something else is set.
+const REPEAT_LIMIT: u32 = 5;
 /// How long a conversation stays open that nobody uses.
 const UNLOAD_AFTER: Duration = Duration::from_secs(600);
 
@@ -35,8 +40,15 @@ pub struct Definitions {
     pub agents: BTreeMap<String, AgentDefinition>,
     /// Added to the system prompt of every conversation.
     pub instructions: Option<String>,
+    /// Instructions that stand in every conversation before those of its folders, as an item of their own.
+    pub global_instructions: Option<Instructions>,
+    /// Skills that every conversation is told of beside those of its folders.
+    pub skills: Vec<Skill>,
     /// How many model responses a turn may take; 500 unless set.
     pub step_limit: u32,
+    /// At how many equal tool calls in a row, with equal results, a turn fails; 5 unless set, 0 for never. The model is
+    /// warned two before.
+    pub repeat_limit: u32,
     /// How often a failed model request is asked again.
     pub retry: RetryPolicy,
     /// How long a deleted conversation stays in the trash; for ever unless set.
@@ -49,6 +61,8 @@ pub struct Definitions {
     pub context_windows: BTreeMap<String, ContextWindows>,
     /// Which tool calls run without a question; all of them unless set. A conversation may have a mode of its own.
     pub approval: ApprovalPolicy,
+    /// How many agents may work in a conversation besides the main one.
+    pub agent_limits: AgentLimits,
 }
 
 /// An agent with instructions, a model and tools of its own.
@@ -104,13 +118,17 @@ impl Default for Definitions {
             tools: Vec::new(),
             agents: BTreeMap::new(),
             instructions: None,
+            global_instructions: None,
+            skills: Vec::new(),
             step_limit: STEP_LIMIT,
+            repeat_limit: REPEAT_LIMIT,
             retry: RetryPolicy::default(),
             keep_trash: None,
             unload_after: Some(UNLOAD_AFTER),
             compaction: CompactionPolicy::default(),
             context_windows: BTreeMap::new(),
             approval: ApprovalPolicy::default(),
+            agent_limits: AgentLimits::default(),
         }
     }
 }
@@ -120,7 +138,9 @@ impl Definitions {
     pub(crate) const fn limits(&self) -> Limits {
         Limits {
             steps: self.step_limit,
+            repeats: self.repeat_limit,
             retry: self.retry,
+            tokens: None,
         }
     }
 

@@ -50,6 +50,7 @@ pub(super) async fn create(
         damaged: None,
         archived: false,
         forked_from: None,
+        children: Vec::new(),
     };
     let inputs = Inputs::whole(HashSet::new());
     let root = SessionState {
@@ -70,6 +71,7 @@ pub(super) async fn create(
         created_at: now,
         updated_at: now,
         context_tokens: None,
+        child: None,
     };
     deps.staging.stage(id)?;
     let writer = Writer::new(deps, id, None);
@@ -127,7 +129,11 @@ pub(super) async fn open(
     let limits = deps.definitions.borrow().limits();
     let mut sessions = Vec::with_capacity(latest.states.sessions.len());
     let mut last_items = Vec::new();
-    for session in latest.states.sessions.keys() {
+    for (session, state) in &latest.states.sessions {
+        let is_over = state.child.as_ref().is_some_and(|child| child.closed);
+        if is_over && state.active_turn.is_none() {
+            continue;
+        }
         let opened = open_session(&deps.log, id, &latest, *session, limits).await?;
         let Some((start, last)) = opened else {
             continue;

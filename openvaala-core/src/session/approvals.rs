@@ -2,13 +2,14 @@
 
 use std::collections::BTreeSet;
 
-use openvaala_protocol::approval::{ApprovalAnswer, ApprovalScope};
+use openvaala_protocol::approval::{ApprovalAnswer, ApprovalMode, ApprovalScope};
 use openvaala_protocol::id::{ConversationId, ItemId, TurnId};
-use openvaala_protocol::item::{Approval, ApprovalState, Item};
+use openvaala_protocol::item::{Approval, ApprovalState};
 use openvaala_protocol::rpc::params::approval::OpenApproval;
 
-use super::machine::{Effect, Refusal, ReplyId, SessionMachine};
-use crate::agent::{Place, Tick};
+use super::event::{Effect, Refusal, ReplyId};
+use super::machine::SessionMachine;
+use crate::agent::Tick;
 use crate::approval::ApprovalPolicy;
 use crate::conversation::AnswerApproval;
 
@@ -17,9 +18,14 @@ pub(super) const NOT_ANSWERED: &str =
     "not run: the runtime ended before somebody said whether it may";
 
 impl SessionMachine {
-    /// What runs without a question in the turn that begins.
-    pub(super) fn policy(&self, mut policy: ApprovalPolicy) -> ApprovalPolicy {
-        policy.mode = self.state.approval_mode.unwrap_or(policy.mode);
+    /// What runs without a question in the turn that begins: never more than where it was started from.
+    pub(super) fn policy(
+        &self,
+        mut policy: ApprovalPolicy,
+        ceiling: Option<ApprovalMode>,
+    ) -> ApprovalPolicy {
+        let mode = self.state.approval_mode.unwrap_or(policy.mode);
+        policy.mode = ceiling.map_or(mode, |ceiling| ceiling.min(mode));
         policy
             .rules
             .extend(self.state.approval_rules.iter().cloned());
@@ -46,6 +52,14 @@ impl SessionMachine {
 
     /// Takes the first answer to a question; whoever comes later is told what it was.
     pub(super) fn answer(&mut self, tick: &mut Tick<'_>, reply: ReplyId, answer: AnswerApproval) {
+        if self.stopped {
+            self.refuse(reply, Refusal::Busy);
+            return;
+        }
+        if self.is_resuming() {
+            self.early_answers.push((reply, answer));
+            return;
+        }
         let id = answer.approval_id;
         let open = self.turn.as_ref().and_then(|active| {
             let mut questions = active.agent.questions();
@@ -104,14 +118,7 @@ impl SessionMachine {
         tick: &Tick<'_>,
         turn: TurnId,
     ) -> BTreeSet<ItemId> {
-        let of_turn = |item: &&Item| item.head().turn == Some(turn);
-        let open: Vec<(Place, Approval)> = self
-            .history()
-            .iter()
-            .filter(of_turn)
-            .filter_map(|item| Some((Place::of(item.head()), item.body::<Approval>()?.ok()?)))
-            .filter(|(_, approval)| approval.state == ApprovalState::Pending)
-            .collect();
+        let open = self.pending_questions(turn);
         let calls = open.iter().map(|(_, approval)| approval.call).collect();
         for (place, mut approval) in open {
             approval.state = ApprovalState::Cancelled;

@@ -11,7 +11,8 @@ use openvaala_protocol::item::{CompactionTrigger, ModelError, SummaryUndone};
 use openvaala_protocol::usage::Usage;
 
 use self::making::Text;
-use super::machine::{Effect, Refusal, ReplyId, SessionMachine};
+use super::event::{Effect, Refusal, ReplyId};
+use super::machine::SessionMachine;
 use crate::agent::{AgentEvent, Ending, Failure, Tick};
 use crate::context::{Replaced, Survey, last_summary};
 use crate::model::{ModelErrorKind, ModelEvent};
@@ -165,6 +166,8 @@ impl SessionMachine {
             CompactionTrigger::Overflow
         } else if self.compaction.policy.automatic && self.is_past_share() {
             CompactionTrigger::Share
+        } else if self.has_to_summarise() {
+            CompactionTrigger::Inherited
         } else {
             return false;
         };
@@ -178,9 +181,22 @@ impl SessionMachine {
             let why = "there is nothing left to summarise: send less at once";
             self.not_summarised(tick, None, why);
         } else {
+            self.has_summarised();
             return false;
         }
         true
+    }
+
+    /// Whether what the session was given to begin with waits to be summarised.
+    fn has_to_summarise(&self) -> bool {
+        let child = self.state.child.as_ref();
+        child.is_some_and(|child| child.summarise)
+    }
+
+    pub(super) fn has_summarised(&mut self) {
+        if let Some(child) = &mut self.state.child {
+            child.summarise = false;
+        }
     }
 
     /// Does what somebody has asked for, if nothing runs.
@@ -284,6 +300,9 @@ impl SessionMachine {
                 format!(
                     "the conversation is too long for the model and could not be summarised: {why}; {advice} ({message})"
                 )
+            }
+            None if self.has_to_summarise() => {
+                format!("what the agent was to begin with could not be summarised: {why}")
             }
             None => format!(
                 "the conversation has reached {} % of the model's window and could not be summarised: {why}; {advice}, or \

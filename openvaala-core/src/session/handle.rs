@@ -50,6 +50,10 @@ pub(super) enum Command {
     Approvals {
         reply: oneshot::Sender<Vec<OpenApproval>>,
     },
+    /// Whoever has started the session has that report on disk.
+    ReportTaken {
+        report: ItemId,
+    },
 }
 
 /// What is asked about summaries.
@@ -105,6 +109,10 @@ impl SessionHandle {
         }
     }
 
+    pub(crate) fn report_taken(&self, report: ItemId) {
+        self.command(Command::ReportTaken { report });
+    }
+
     /// How many commands run.
     pub(crate) fn running_commands(&self) -> usize {
         self.commands.running()
@@ -149,6 +157,8 @@ impl SessionHandle {
             Command::Settle { done } | Command::Stop { done } => drop(done.send(())),
             Command::AnswerApproval { reply, .. } => drop(reply.send(Err(error))),
             Command::Approvals { reply } => drop(reply.send(Vec::new())),
+            // It is told again with the next life, and taken as known then.
+            Command::ReportTaken { .. } => {}
         }
     }
 }

@@ -3,6 +3,7 @@
 use std::collections::HashSet;
 
 use openvaala_protocol::id::ItemId;
+use openvaala_protocol::item::{Item, ItemKind, ToolResult};
 use openvaala_protocol::time::Timestamp;
 
 /// The ids of the inputs that were taken, as far as they are known.
@@ -109,6 +110,18 @@ impl Inputs {
         let times = times.filter_map(|id| time_of(&id));
         // Without any with a time, whatever has one is younger.
         self.newest = self.newest.max(times.max()).or(Some(Timestamp::EPOCH));
+    }
+}
+
+/// The inputs that an item shows as taken: itself as a message, and those that a result hands on.
+pub(crate) fn taken_by(item: &Item) -> Vec<ItemId> {
+    match item.head().kind {
+        ItemKind::UserMessage | ItemKind::AgentMessage => vec![item.head().id],
+        ItemKind::ToolResult => match item.body::<ToolResult>() {
+            Some(Ok(result)) => result.messages,
+            _ => Vec::new(),
+        },
+        _ => Vec::new(),
     }
 }
 

@@ -1,6 +1,7 @@
 //! What a session cannot decide before the log has told which inputs it has taken.
 
-use super::machine::{Effect, Refusal, ReplyId, SessionMachine};
+use super::event::{Effect, Refusal, ReplyId};
+use super::machine::SessionMachine;
 use super::pending::PendingChange;
 use crate::agent::Tick;
 use crate::conversation::Input;

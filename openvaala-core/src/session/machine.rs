@@ -1,219 +1,22 @@
 //! The session as a pure machine: which turn runs, which input is next, what is written before what happens.
 
 use std::collections::HashMap;
-use std::sync::Arc;
-use std::time::Duration;
 
-use openvaala_executor::tool::Toolbox;
-use openvaala_protocol::conversation::{ModelRef, WorkLocation};
-use openvaala_protocol::event::Live;
+use openvaala_protocol::conversation::ModelRef;
 use openvaala_protocol::id::{BlobId, ItemId, TurnId};
-use openvaala_protocol::item::{Approval, ContextSummary, Instructions, InterruptionCause, Item};
+use openvaala_protocol::item::{InterruptionCause, Item};
 use openvaala_protocol::rpc::params::session::SendMode;
 
-use super::compaction::{Compactor, Order};
+use super::compaction::Compactor;
+use super::event::{Effect, Event, Refusal, ReplyId, SessionSetup};
 use super::inputs::{Inputs, Known};
 use super::look_up::LookedUp;
+use super::prepare::Nature;
 use super::queue::Queue;
-use super::request::{Answer, Request};
-use crate::agent::{Agent, AgentEvent, Alarm, Failure, Gate, Limits, RunningCall, Scribe, Tick};
-use crate::approval::ApprovalPolicy;
-use crate::context::Survey;
+use crate::agent::{Agent, AgentEvent, Gate, Limits, Scribe, Tick};
 use crate::conversation::{AnswerApproval, Input};
 use crate::dao::record::{SessionState, State, TurnState};
-use crate::dao::tail::Accepted;
-use crate::journal::Commit;
-use crate::model::{Messages, ModelEvent, OutputSchema};
-
-/// Names a request that waits for a reply; made by the shell.
-pub(crate) type ReplyId = u64;
-
-/// Why a request is refused.
-#[derive(Clone, Debug, PartialEq)]
-pub(crate) enum Refusal {
-    Busy,
-    QueueFull,
-    NotWritten(String),
-    /// The log did not tell whether the input was taken before.
-    NotRead(String),
-    /// No such input waits, and none was taken.
-    InputNotFound(ItemId),
-    /// A turn has taken the input.
-    InputTaken(ItemId),
-    /// An order does not name exactly what waits: how they differ.
-    QueueChanged(String),
-    InvalidInput(String),
-    /// Nothing could be summarised, or no summary be taken back.
-    NotCompacted(String),
-    NoApproval(ItemId),
-    /// Somebody else has answered first.
-    ApprovalAnswered(Box<Approval>),
-    WrongAnswer(String),
-}
-
-/// What a session is asked or told.
-#[derive(Debug)]
-pub(crate) enum Event {
-    Send {
-        reply: ReplyId,
-        input: Input,
-    },
-    Interrupt {
-        reply: Option<ReplyId>,
-        cause: InterruptionCause,
-    },
-    /// No further turn starts.
-    Stop,
-    Committed {
-        n: u64,
-    },
-    CommitFailed {
-        n: u64,
-        message: String,
-    },
-    Prepared {
-        turn: TurnId,
-        executors: Vec<WorkLocation>,
-        toolbox: Arc<Toolbox>,
-        account: Option<String>,
-        instructions: Vec<Instructions>,
-        /// What requests are made from as the log has it, if that was asked for.
-        context: Option<Vec<Item>>,
-        /// What the runtime lets run without a question.
-        approval: ApprovalPolicy,
-    },
-    NotPrepared {
-        turn: TurnId,
-        message: String,
-    },
-    Agent(AgentEvent),
-    Alarm {
-        turn: TurnId,
-        alarm: Alarm,
-    },
-    /// All inputs that the log has.
-    InputsFound {
-        accepted: Accepted,
-    },
-    InputsNotFound {
-        message: String,
-    },
-    /// The state was read from disk: finish what was left unfinished, then go on.
-    Recover {
-        turns: Vec<TurnState>,
-        failure: Option<String>,
-    },
-    Request {
-        reply: ReplyId,
-        request: Request,
-    },
-    /// Somebody asks for a summary, or to take the last one back.
-    Compact(Order),
-    /// What a summary needs was found out.
-    Surveyed {
-        request: u64,
-        survey: Result<Survey, String>,
-    },
-    /// The model writes a summary.
-    Summary {
-        request: u64,
-        event: Result<ModelEvent, Failure>,
-    },
-    AnswerApproval {
-        reply: ReplyId,
-        answer: AnswerApproval,
-    },
-}
-
-/// What a session wants done.
-#[derive(Debug)]
-pub(crate) enum Effect {
-    Commit(Commit),
-    /// The input is on disk.
-    Sent {
-        reply: ReplyId,
-        duplicate: bool,
-    },
-    /// The turn that was to be interrupted has ended.
-    Interrupted {
-        reply: ReplyId,
-        turn: Option<TurnId>,
-    },
-    Refuse {
-        reply: ReplyId,
-        refusal: Refusal,
-    },
-    Live(Live),
-    /// Open what the turn works with; with `load`, read what requests are made from as well.
-    Prepare {
-        turn: TurnId,
-        load: bool,
-    },
-    /// Read which inputs the log has.
-    FindInputs,
-    AskModel {
-        turn: TurnId,
-        request: u64,
-    },
-    DropModel,
-    StartTool(RunningCall),
-    StopTools,
-    AbandonTools,
-    Alarm {
-        after: Duration,
-        turn: TurnId,
-        alarm: Alarm,
-    },
-    /// The log did not take a commit: read what it has and begin anew from there.
-    Reload {
-        message: String,
-    },
-    /// What was asked is on disk.
-    Answer {
-        reply: ReplyId,
-        answer: Answer,
-    },
-    /// Find out what a summary needs besides the items; with `load`, read what requests are made from as well.
-    Survey {
-        request: u64,
-        load: bool,
-    },
-    /// Ask the model for a summary, after that time.
-    AskSummary {
-        request: u64,
-        wait: Duration,
-    },
-    /// Nothing is needed any more of the items that are not in the history.
-    Forgotten,
-    /// The summary is on disk, or only to be looked at.
-    Compacted {
-        reply: ReplyId,
-        item: Option<ItemId>,
-        summary: Box<ContextSummary>,
-    },
-    /// The summary counts no longer.
-    Uncompacted {
-        reply: ReplyId,
-        summary: ItemId,
-    },
-    /// The answer to a question whether a call may run is on disk.
-    ApprovalAnswered {
-        reply: ReplyId,
-        approval: Box<Approval>,
-    },
-}
-
-/// What a session begins with.
-#[derive(Clone, Debug)]
-pub(crate) struct SessionSetup {
-    pub(crate) state: SessionState,
-    /// The newest items, oldest first: at least those of the turns that were left open.
-    pub(crate) items: Vec<Item>,
-    /// Whether these are all that a request is made from.
-    pub(crate) has_context: bool,
-    pub(crate) inputs: Inputs,
-    pub(crate) limits: Limits,
-}
+use crate::model::{Messages, OutputSchema};
 
 /// One session.
 #[derive(Debug)]
@@ -229,7 +32,9 @@ pub(crate) struct SessionMachine {
     /// Inputs that were withdrawn since the last commit.
     pub(super) withdrawn: Vec<ItemId>,
     pub(super) interrupts: Vec<ReplyId>,
-    stopped: bool,
+    /// Answers that wait until the turn that was resumed has its tools.
+    pub(super) early_answers: Vec<(ReplyId, AnswerApproval)>,
+    pub(super) stopped: bool,
     /// Set when a commit has failed: nothing is decided until the state has been read anew.
     pub(super) broken: bool,
     pub(super) compaction: Compactor,
@@ -265,9 +70,21 @@ impl SessionMachine {
             looked_up: Vec::new(),
             withdrawn: Vec::new(),
             interrupts: Vec::new(),
+            early_answers: Vec::new(),
             stopped: false,
             broken: false,
             compaction: Compactor::default(),
+        }
+    }
+
+    /// What the session is for the turn that runs, or for the next one.
+    pub(crate) fn nature(&self) -> Nature {
+        Nature {
+            model: self.model().clone(),
+            agent: self.agent_name().map(str::to_owned),
+            approval_mode: self.state.approval_mode,
+            rules: self.state.approval_rules.clone(),
+            child: self.state.child.clone(),
         }
     }
 
@@ -323,6 +140,7 @@ impl SessionMachine {
     pub(crate) fn on_event(&mut self, mut tick: Tick<'_>, event: Event) -> Vec<Effect> {
         self.handle(&mut tick, event);
         if !self.broken {
+            self.take_early_answers(&mut tick);
             self.go_on(&mut tick);
         }
         let mut effects = self.scribe.journal.flush(Effect::Commit);
@@ -373,8 +191,9 @@ impl SessionMachine {
                 instructions,
                 context,
                 approval,
+                ceiling,
             } => {
-                let approval = self.policy(approval);
+                let approval = self.policy(approval, ceiling);
                 if let Some(active) = self.turn.as_mut().filter(|active| active.state.id == turn) {
                     active.agent.guard(Gate::new(approval, executors.clone()));
                     active.state.executors = executors;
@@ -390,7 +209,10 @@ impl SessionMachine {
                     self.agent(tick, AgentEvent::NotPrepared { message });
                 }
             }
-            Event::Agent(event) => self.agent(tick, event),
+            Event::Agent(event) => {
+                self.hear(&event);
+                self.agent(tick, event);
+            }
             Event::Alarm { turn, alarm } => {
                 if self.running_turn() == Some(turn) {
                     self.agent(tick, AgentEvent::Alarm(alarm));
@@ -404,6 +226,7 @@ impl SessionMachine {
             Event::Surveyed { request, survey } => self.surveyed(tick, request, survey),
             Event::Summary { request, event } => self.summary_event(tick, request, event),
             Event::AnswerApproval { reply, answer } => self.answer(tick, reply, answer),
+            Event::ReportTaken { report } => self.report_taken(tick, report),
         }
     }
 
@@ -441,8 +264,11 @@ impl SessionMachine {
             self.scribe.journal.now(Effect::Refuse { reply, refusal });
             return;
         }
-        let steer = mode == SendMode::Steer && self.turn.is_some();
-        self.queue.held = false;
+        let is_read_in_turn = self.turn.is_some() || input.from.is_some();
+        let steer = mode == SendMode::Steer && is_read_in_turn;
+        // That another agent has ended is no word to go on.
+        let is_report = input.from.as_ref().is_some_and(|from| from.ended.is_some());
+        self.queue.held &= is_report;
         self.inputs.accept(item_id);
         self.state.approval_mode = input.approval_mode.or(self.state.approval_mode);
         self.queue.push(input, steer, tick.now);
@@ -453,7 +279,12 @@ impl SessionMachine {
         });
     }
 
-    fn interrupt(&mut self, tick: &mut Tick<'_>, reply: Option<ReplyId>, cause: InterruptionCause) {
+    pub(super) fn interrupt(
+        &mut self,
+        tick: &mut Tick<'_>,
+        reply: Option<ReplyId>,
+        cause: InterruptionCause,
+    ) {
         let Some(active) = &mut self.turn else {
             self.drop_summary(&Refusal::NotCompacted("interrupted".to_owned()));
             if let Some(reply) = reply {
@@ -474,6 +305,7 @@ impl SessionMachine {
         };
         let Some(active) = &mut self.turn else { return };
         let ending = active.agent.on_event(&mut self.scribe, tick, event);
+        self.note_progress();
         self.end_turn(tick, ending);
     }
 
@@ -498,7 +330,8 @@ impl SessionMachine {
             }
             self.take_steers(tick);
             if let Some(active) = &mut self.turn {
-                active.agent.ask(&mut self.scribe);
+                let ending = active.agent.ask(&mut self.scribe);
+                self.end_turn(tick, ending);
             }
         }
     }
@@ -532,6 +365,8 @@ impl SessionMachine {
         let refusal = Refusal::NotWritten(message.clone());
         self.drop_summary(&refusal);
         let mut replies: Vec<ReplyId> = self.interrupts.drain(..).collect();
+        let early = std::mem::take(&mut self.early_answers);
+        replies.extend(early.iter().map(|(reply, _)| *reply));
         let looked_up = std::mem::take(&mut self.looked_up);
         replies.extend(looked_up.iter().map(LookedUp::reply));
         for effect in self.scribe.journal.failed(n) {

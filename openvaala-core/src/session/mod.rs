@@ -1,8 +1,10 @@
 //! A session: one agent's line of work, one turn at a time, and the inputs that wait for it.
 
 mod approvals;
+mod child;
 mod compaction;
 mod context;
+mod event;
 mod handle;
 mod inputs;
 mod keep;
@@ -12,8 +14,10 @@ mod opening;
 mod pending;
 mod prepare;
 mod queue;
+mod read_result;
 mod recover;
 mod request;
+mod resume;
 mod run;
 #[cfg(test)]
 mod simulation;
@@ -21,9 +25,9 @@ mod spool;
 mod tools;
 mod turn;
 
+pub(crate) use self::event::{Effect, SessionSetup};
 pub(crate) use self::handle::{CompactionCommand, SessionHandle};
 pub(crate) use self::inputs::Inputs;
-pub(crate) use self::machine::{Effect, SessionSetup};
 pub(crate) use self::opening::open_session;
 pub(crate) use self::pending::PendingChange;
 pub use self::request::SessionChange;

@@ -4,11 +4,10 @@ use std::collections::HashSet;
 use std::sync::Arc;
 
 use openvaala_protocol::id::{ConversationId, ItemId, SessionId};
-use openvaala_protocol::item::ItemKind;
 use openvaala_storage::{Error, LogStorage};
 
-use super::inputs::Inputs;
-use super::machine::SessionSetup;
+use super::event::SessionSetup;
+use super::inputs::{Inputs, taken_by};
 use super::run::SessionStart;
 use crate::agent::Limits;
 use crate::dao::record::{SessionState, TurnState};
@@ -42,10 +41,7 @@ pub(crate) async fn open_session(
     if damaged {
         taken.extend(taken_from_queue(log, id, &state).await?);
     }
-    let said = items
-        .iter()
-        .filter(|item| item.head().kind == ItemKind::UserMessage);
-    taken.extend(said.map(|item| item.head().id));
+    taken.extend(items.iter().flat_map(taken_by));
     // An older state than the last one may not know of the last inputs.
     let newest = state.newest_input.filter(|_| !damaged);
     let setup = SessionSetup {

@@ -8,9 +8,10 @@ use std::collections::HashSet;
 use openvaala_protocol::content::{BlobRef, Content, ImageData};
 use openvaala_protocol::id::ItemId;
 
+use super::event::{Effect, Refusal, ReplyId};
 use super::inputs::Known;
 use super::look_up::LookedUp;
-use super::machine::{Effect, Refusal, ReplyId, SessionMachine};
+use super::machine::SessionMachine;
 use super::queue::Queue;
 use super::request::Answer;
 use crate::agent::Tick;

@@ -41,12 +41,19 @@ impl Queue {
             steer,
             output_schema: input.output_schema,
             queued_at: now,
+            from: input.from,
         });
     }
 
     /// Takes the input that starts the next turn, unless the queue is held.
+    ///
+    /// What another agent says to a running turn does not keep others waiting: it goes into the turn that comes next.
     pub(crate) fn next_turn(&mut self) -> Option<QueuedInput> {
-        (!self.held && !self.inputs.is_empty()).then(|| self.inputs.remove(0))
+        if self.held || self.inputs.is_empty() {
+            return None;
+        }
+        let first = self.inputs.iter().position(|input| !input.steer);
+        Some(self.inputs.remove(first.unwrap_or(0)))
     }
 
     /// Takes what the running turn shall read before its next model request.
@@ -57,7 +64,7 @@ impl Queue {
     /// A turn has ended: what it did not read in time waits like any other input.
     pub(crate) fn turn_ended(&mut self) {
         for input in &mut self.inputs {
-            input.steer = false;
+            input.steer &= input.from.is_some();
         }
     }
 

@@ -11,6 +11,7 @@ use openvaala_protocol::item::{
 use openvaala_protocol::usage::Usage;
 
 use super::approvals::NOT_ANSWERED;
+use super::inputs::taken_by;
 use super::machine::SessionMachine;
 use crate::agent::Tick;
 use crate::dao::record::{State, TurnState};
@@ -19,25 +20,37 @@ impl SessionMachine {
     /// Ends the turns that were left open, answers their open calls, and drops inputs that were taken.
     ///
     /// Nothing that has an effect outside is started again. A turn ends `interrupted`, or `failed` where the
-    /// reason is that the log could not be written.
+    /// reason is that the log could not be written. A turn that waits for somebody's answer goes on after a restart.
     pub(super) fn recover(
         &mut self,
         tick: &mut Tick<'_>,
         turns: Vec<TurnState>,
         failure: Option<String>,
     ) {
-        let mut changed = false;
+        let mut changed = self.note_unknown_ends(tick, &turns);
         let stateless = self.turns_without_state(&turns);
+        let waiting = self.waiting_turn(&turns).filter(|_| failure.is_none());
         let open = turns
             .into_iter()
             .filter(|turn| turn.status == TurnStatus::Running);
+        let mut resumed = None;
         for turn in open.chain(stateless) {
+            if Some(turn.id) == waiting {
+                resumed = Some(turn);
+                continue;
+            }
             changed = true;
             self.end_left_turn(tick, turn, failure.clone());
         }
         let inputs = &self.inputs;
         changed |= self.queue.drop_taken(|id| inputs.contains(id));
-        if self.state.active_turn.take().is_some() || changed {
+        if let Some(turn) = resumed {
+            changed |= self.resume(tick, turn);
+            self.queue.held = false;
+            if changed {
+                self.save(tick);
+            }
+        } else if self.state.active_turn.take().is_some() || changed {
             self.queue.turn_ended();
             self.queue.held = failure.is_some();
             self.save(tick);
@@ -48,23 +61,17 @@ impl SessionMachine {
     }
 
     fn end_left_turn(&mut self, tick: &mut Tick<'_>, mut turn: TurnState, failure: Option<String>) {
-        // An input is written before the state that names it.
-        for input in self.inputs_of(turn.id) {
-            if !turn.inputs.contains(&input) {
-                turn.inputs.push(input);
-            }
-            self.inputs.take(input);
-        }
+        self.name_inputs(&mut turn);
         let unanswered = self.take_questions_back(tick, turn.id);
-        for (item, call_id) in self.open_calls(turn.id) {
-            let (status, why) = if unanswered.contains(&item) {
-                (ToolResultStatus::Interrupted, NOT_ANSWERED)
+        for (item, ToolCall { call_id, .. }) in self.open_calls(turn.id) {
+            if unanswered.contains(&item) {
+                let status = ToolResultStatus::Interrupted;
+                let content = vec![Content::text(NOT_ANSWERED)];
+                let result = ToolResult::new(item, call_id, status, content);
+                self.scribe.append(tick, Some(turn.id), &result);
             } else {
-                let why = "the runtime ended while this ran: what it did is not known";
-                (ToolResultStatus::Unknown, why)
-            };
-            let result = ToolResult::new(item, call_id, status, vec![Content::text(why)]);
-            self.scribe.append(tick, Some(turn.id), &result);
+                self.answer_lost_call(tick, turn.id, item, call_id);
+            }
         }
         turn.ended_at = Some(tick.now);
         if let Some(message) = failure {
@@ -79,20 +86,45 @@ impl SessionMachine {
             self.scribe.append(tick, Some(turn.id), &crash);
         }
         self.state.usage = self.state.usage.plus(turn.usage);
+        self.report_end(tick, &turn);
         self.scribe.journal.state(State::Turn(turn));
+    }
+
+    /// Names all that was said to a turn: an input is written before the state that names it. Says whether one was missing.
+    pub(super) fn name_inputs(&mut self, turn: &mut TurnState) -> bool {
+        let known = turn.inputs.len();
+        for input in self.inputs_of(turn.id) {
+            if !turn.inputs.contains(&input) {
+                turn.inputs.push(input);
+            }
+            self.inputs.take(input);
+        }
+        turn.inputs.len() > known
+    }
+
+    /// Answers a call that may have run when the runtime ended.
+    pub(super) fn answer_lost_call(
+        &mut self,
+        tick: &mut Tick<'_>,
+        turn: TurnId,
+        item: ItemId,
+        call_id: String,
+    ) {
+        let why = "the runtime ended while this ran: what it did is not known";
+        let content = vec![Content::text(why)];
+        let result = ToolResult::new(item, call_id, ToolResultStatus::Unknown, content);
+        self.scribe.append(tick, Some(turn), &result);
     }
 
     /// What was said to a turn.
     fn inputs_of(&self, turn: TurnId) -> Vec<ItemId> {
-        let is_input = |item: &&Item| {
-            item.head().turn == Some(turn) && item.head().kind == ItemKind::UserMessage
-        };
-        let inputs = self.history().iter().filter(is_input);
-        inputs.map(|item| item.head().id).collect()
+        let of_turn = |item: &&Item| item.head().turn == Some(turn);
+        let items = self.history().iter().filter(of_turn);
+        items.flat_map(taken_by).collect()
     }
 
     /// Calls of a turn that have no result.
-    fn open_calls(&self, turn: TurnId) -> Vec<(ItemId, String)> {
+    pub(super) fn open_calls(&self, turn: TurnId) -> Vec<(ItemId, ToolCall)> {
         let of_turn = || {
             self.history()
                 .iter()
@@ -104,7 +136,7 @@ impl SessionMachine {
             .collect();
         of_turn()
             .filter(|item| !answered.contains(&item.head().id))
-            .filter_map(|item| Some((item.head().id, item.body::<ToolCall>()?.ok()?.call_id)))
+            .filter_map(|item| Some((item.head().id, item.body::<ToolCall>()?.ok()?)))
             .collect()
     }
 
@@ -166,6 +198,6 @@ impl SessionMachine {
 fn is_cut_off(item: &Item) -> bool {
     matches!(
         item.head().kind,
-        ItemKind::UserMessage | ItemKind::Interruption
+        ItemKind::UserMessage | ItemKind::AgentMessage | ItemKind::Interruption
     )
 }

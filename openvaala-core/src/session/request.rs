@@ -3,7 +3,8 @@
 use openvaala_protocol::conversation::{ModelRef, Session};
 use openvaala_protocol::item::{AgentChange, ExecutorChange, ItemBody, ModelChange};
 
-use super::machine::{Effect, Refusal, ReplyId, SessionMachine};
+use super::event::{Effect, Refusal, ReplyId};
+use super::machine::SessionMachine;
 use super::pending::PendingChange;
 use crate::agent::Tick;
 use crate::dao::record::QueuedInput;
@@ -17,6 +18,8 @@ pub(crate) enum Request {
     Change(SessionChange),
     /// The conversation works elsewhere from the next turn on: write that down.
     Record(ExecutorChange),
+    /// Take no more input, whatever runs.
+    Close,
 }
 
 /// What a session answers, once all that it says is on disk.
@@ -91,6 +94,10 @@ impl SessionMachine {
             Request::Record(change) => {
                 self.note(tick, &change);
                 self.save(tick);
+                Answer::Recorded
+            }
+            Request::Close => {
+                self.close(tick);
                 Answer::Recorded
             }
         };

@@ -23,8 +23,9 @@ use tokio_util::task::TaskTracker;
 use self::compaction::Orders;
 use self::model::{Asked, next_model_event};
 use super::context::LoadedContext;
+use super::event::{Event, ReplyId, SessionSetup};
 use super::handle::{Command, Reply, SessionHandle};
-use super::machine::{Event, ReplyId, SessionMachine, SessionSetup};
+use super::machine::SessionMachine;
 use super::opening::open_session;
 use super::prepare::Prepared;
 use super::request::{Answer, Request};
@@ -32,7 +33,7 @@ use super::tools::store_image;
 use crate::agent::{AgentEvent, Alarm, Tick, ToolOutcome};
 use crate::conversation::{FeedSender, Input, Sent, Upward};
 use crate::dao::mutation::{Stretch, Writer, Written};
-use crate::dao::record::TurnState;
+use crate::dao::record::{Report, TurnState};
 use crate::dao::tail::{self, Accepted};
 use crate::environment::IdSource;
 use crate::error::RuntimeError;
@@ -81,13 +82,15 @@ impl SessionDeps {
 pub(crate) struct SessionReport {
     pub(crate) session: Session,
     pub(crate) metadata: Option<Stretch>,
+    /// How its last turns have ended, as far as whoever has started it may not know.
+    pub(crate) reports: Vec<Report>,
 }
 
 /// What a session begins with.
 #[derive(Debug)]
 pub(crate) struct SessionStart {
     pub(crate) setup: SessionSetup,
-    /// The turns as the log has them; those still running are ended.
+    /// The turns as the log has them; those still running are ended, or go on if somebody's answer is waited for.
     pub(crate) turns: Vec<TurnState>,
 }
 
@@ -174,6 +177,7 @@ enum Done {
     Written {
         n: u64,
         result: Result<Written, Error>,
+        reports: Vec<Report>,
     },
     Prepared {
         turn: TurnId,
@@ -258,7 +262,9 @@ impl SessionLoop {
 
     /// Whether a stop was asked for and nothing is left to be written.
     fn is_over(&self) -> bool {
-        let at_work = self.machine.running_turn().is_some() || self.machine.is_compacting();
+        // A turn that only waits for answers goes on after the next start.
+        let is_running = self.machine.running_turn().is_some() && !self.machine.is_parked();
+        let at_work = is_running || self.machine.is_compacting();
         let idle = !at_work && !self.writing;
         !self.stopping.is_empty() && (idle || self.broken.is_some())
     }
@@ -316,6 +322,9 @@ impl SessionLoop {
                 let cause = InterruptionCause::Shutdown;
                 self.event(Event::Interrupt { reply: None, cause }).await;
             }
+            Command::AnswerApproval { reply, .. } if !self.stopping.is_empty() => {
+                let _ = reply.send(Err(RuntimeError::Stopped));
+            }
             Command::AnswerApproval { answer, reply } => {
                 self.approvals.insert(reply_id, reply);
                 self.event(Event::AnswerApproval {
@@ -324,6 +333,7 @@ impl SessionLoop {
                 })
                 .await;
             }
+            Command::ReportTaken { report } => self.event(Event::ReportTaken { report }).await,
             Command::Approvals { reply } => {
                 let conversation = self.deps.around.writer.conversation;
                 let _ = reply.send(self.machine.open_approvals(conversation));
@@ -393,14 +403,16 @@ impl SessionLoop {
             Done::Written {
                 n,
                 result: Ok(written),
+                reports,
             } => {
                 self.writing = false;
-                tell(&self.deps, written).await;
+                tell(&self.deps, written, reports).await;
                 self.event(Event::Committed { n }).await;
             }
             Done::Written {
                 n,
                 result: Err(error),
+                ..
             } => {
                 self.writing = false;
                 tracing::error!(session = %self.deps.around.session, %error, "a commit failed");
@@ -432,6 +444,7 @@ impl SessionLoop {
                     instructions,
                     context,
                     approval: prepared.definitions.approval.clone(),
+                    ceiling: prepared.ceiling,
                 };
                 self.prepared = Some(prepared);
                 self.event(event).await;
@@ -496,7 +509,7 @@ impl SessionLoop {
 }
 
 /// Tells subscribers and the conversation what is on disk now; only then anybody gets a reply.
-async fn tell(deps: &SessionDeps, written: Written) {
+async fn tell(deps: &SessionDeps, written: Written, reports: Vec<Report>) {
     let session = written.entries.iter().rev().find_map(|entry| match entry {
         Entry::Session { session, .. } => Some(session.clone()),
         _ => None,
@@ -506,6 +519,7 @@ async fn tell(deps: &SessionDeps, written: Written) {
         let report = SessionReport {
             session,
             metadata: written.metadata,
+            reports,
         };
         // The conversation ends after its sessions.
         let _ = deps.around.up.send(Upward::Report(Box::new(report)));

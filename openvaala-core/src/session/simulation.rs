@@ -4,13 +4,16 @@
 //! a commit at the moment that the schedule says so, or half of it before a crash.
 
 mod approvals;
+mod reports;
 mod requests;
+mod resumed;
 mod schedules;
 mod summaries;
 mod under_way;
 
 use std::collections::{BTreeMap, BTreeSet, HashSet, VecDeque};
 use std::sync::Arc;
+use std::time::Duration;
 
 use async_trait::async_trait;
 use openvaala_executor::tool::{
@@ -30,8 +33,9 @@ use openvaala_storage::{Entry, EntryData};
 use uuid::{Builder, Uuid};
 
 use self::requests::Changes;
+use super::event::{Effect, Event, ReplyId, SessionSetup};
 use super::inputs::Inputs;
-use super::machine::{Effect, Event, ReplyId, SessionMachine, SessionSetup};
+use super::machine::SessionMachine;
 use crate::agent::{
     AgentEvent, Alarm, Failure, Limits, RetryPolicy, RunningCall, Tick, ToolOutcome,
 };
@@ -134,14 +138,20 @@ struct Simulation {
     asking: Option<u64>,
     parts: u32,
     tools: Vec<RunningCall>,
-    alarm: Option<(TurnId, Alarm)>,
+    /// With the time when they are due.
+    alarms: Vec<(i64, TurnId, Alarm)>,
     replies: BTreeMap<ReplyId, ItemId>,
     /// The inputs that are sent for the second time.
     again: BTreeSet<ReplyId>,
     finding: bool,
     last_reply: ReplyId,
     acked: BTreeSet<ItemId>,
-    started: BTreeSet<ItemId>,
+    /// The call ids of all calls that were started.
+    started: BTreeSet<String>,
+    /// The calls whose questions a restart has left open.
+    left_calls: BTreeSet<ItemId>,
+    /// How many of them have started.
+    late_starts: usize,
     needs_reload: Option<String>,
     changes: Changes,
     surveying: Option<(u64, bool)>,
@@ -173,6 +183,7 @@ impl Simulation {
             created_at: now,
             updated_at: now,
             context_tokens: None,
+            child: None,
         };
         let parameters = serde_json::value::to_raw_value(&serde_json::json!({"type": "object"}));
         let spec = ToolSpec::new("tool".into(), "does nothing".into(), parameters.unwrap());
@@ -196,13 +207,15 @@ impl Simulation {
             asking: None,
             parts: 0,
             tools: Vec::new(),
-            alarm: None,
+            alarms: Vec::new(),
             replies: BTreeMap::new(),
             again: BTreeSet::new(),
             finding: false,
             last_reply: 0,
             acked: BTreeSet::new(),
             started: BTreeSet::new(),
+            left_calls: BTreeSet::new(),
+            late_starts: 0,
             needs_reload: None,
             changes: Changes::default(),
             surveying: None,
@@ -269,7 +282,7 @@ impl Simulation {
                 self.replies.remove(&reply);
                 self.expect_last_word(&approval);
             }
-            Effect::Live(_) => {}
+            Effect::Live(_) | Effect::Heard { .. } => {}
             Effect::Prepare { turn, load } => self.preparing = Some((turn, load)),
             Effect::FindInputs => {
                 assert!(!self.finding, "one look into the log is enough");
@@ -305,7 +318,7 @@ impl Simulation {
             Effect::DropModel => (self.asking, self.summarising) = (None, None),
             Effect::StartTool(call) => {
                 assert!(
-                    self.started.insert(call.result),
+                    self.started.insert(call.call_id.clone()),
                     "I-8: a call is started once"
                 );
                 let on_disk = self.disk.items.iter().any(|item| {
@@ -314,11 +327,15 @@ impl Simulation {
                 });
                 assert!(on_disk, "a call is written before it starts");
                 self.expect_approved(&call);
+                self.note_start(&call);
                 self.tools.push(call);
             }
             Effect::StopTools => {}
             Effect::AbandonTools => self.tools.clear(),
-            Effect::Alarm { turn, alarm, .. } => self.alarm = Some((turn, alarm)),
+            Effect::Alarm { after, turn, alarm } => {
+                let due = self.now + i64::try_from(after.as_millis()).unwrap();
+                self.alarms.push((due, turn, alarm));
+            }
             Effect::Reload { message } => self.needs_reload = Some(message),
             Effect::Survey { request, load } => self.surveying = Some((request, load)),
             Effect::AskSummary { request, .. } => {
@@ -422,7 +439,8 @@ impl Simulation {
 
     fn restart(&mut self, failure: Option<String>) {
         self.commits.clear();
-        (self.preparing, self.asking, self.alarm) = (None, None, None);
+        (self.preparing, self.asking) = (None, None);
+        self.alarms.clear();
         (self.surveying, self.summarising) = (None, None);
         self.tools.clear();
         self.replies.clear();
@@ -445,7 +463,9 @@ impl Simulation {
             "the end of the log tells all that the whole of it does"
         );
         self.machine = machine(by_tail);
+        let questions = self.disk.open_questions().filter(|_| failure.is_none());
         self.event(Event::Recover { turns, failure });
+        self.expect_open(&questions.unwrap_or_default());
         for input in &self.acked {
             let known = self.disk.places_of(*input);
             assert_eq!(
@@ -590,7 +610,11 @@ impl Simulation {
                 message: "no such folder".into(),
             });
         } else {
-            let toolbox = Arc::clone(&self.toolbox);
+            let toolbox = if choice % 16 == 3 {
+                Arc::new(Toolbox::new(Vec::new()).unwrap())
+            } else {
+                Arc::clone(&self.toolbox)
+            };
             let context = load.then(|| self.disk.items.clone());
             self.event(Event::Prepared {
                 turn,
@@ -599,13 +623,22 @@ impl Simulation {
                 account: None,
                 instructions: Vec::new(),
                 context,
-                approval: ApprovalPolicy::new(if choice.is_multiple_of(2) {
-                    ApprovalMode::Ask
-                } else {
-                    ApprovalMode::Full
-                }),
+                ceiling: None,
+                approval: policy(choice),
             });
         }
+    }
+
+    /// The next alarm comes, whenever it is due; whether there is one.
+    fn alarm(&mut self) -> bool {
+        let next = self.alarms.iter().map(|(due, ..)| *due).min();
+        let at = self.alarms.iter().position(|(due, ..)| Some(*due) == next);
+        let Some((due, turn, alarm)) = at.map(|at| self.alarms.remove(at)) else {
+            return false;
+        };
+        self.now = self.now.max(due);
+        self.event(Event::Alarm { turn, alarm });
+        true
     }
 
     fn interrupt(&mut self) {
@@ -627,9 +660,7 @@ impl Simulation {
             4 => self.send_again(detail),
             5 => self.interrupt(),
             6 => {
-                if let Some((turn, alarm)) = self.alarm.take() {
-                    self.event(Event::Alarm { turn, alarm });
-                }
+                let _ = self.alarm();
             }
             7 if detail.is_multiple_of(4) => self.fail_write(),
             8 if detail.is_multiple_of(4) => {
@@ -647,6 +678,7 @@ impl Simulation {
             21 => self.surveyed(detail),
             22 => self.summary(detail),
             14 => self.answer(detail),
+            15 if detail.is_multiple_of(4) => self.stop(),
             _ => self.write(),
         }
         let running = self
@@ -672,6 +704,19 @@ impl Simulation {
             unique.into_iter().collect::<Vec<_>>(),
             "each place once, in order"
         );
+    }
+}
+
+/// What is asked, and for how long.
+fn policy(choice: u8) -> ApprovalPolicy {
+    if !choice.is_multiple_of(2) {
+        return ApprovalPolicy::new(ApprovalMode::Full);
+    }
+    let asks = ApprovalPolicy::new(ApprovalMode::Ask);
+    if choice.is_multiple_of(4) {
+        asks.with_answer_within(Duration::from_secs(60))
+    } else {
+        asks
     }
 }
 
@@ -701,7 +746,9 @@ fn whole(state: SessionState, items: &[Item]) -> SessionSetup {
 
 fn limits() -> Limits {
     Limits {
+        tokens: None,
         steps: 20,
+        repeats: 5,
         retry: RetryPolicy::default().with_attempts(3),
     }
 }
@@ -717,6 +764,7 @@ fn conversation(session: &SessionState) -> ConversationState {
         damaged: None,
         archived: false,
         forked_from: None,
+        children: Vec::new(),
     }
 }
 

@@ -130,6 +130,8 @@ async fn outcome(
         content,
         exit_code: output.exit_code,
         output: settled.blob,
+        messages: output.messages,
+        goes_on: output.goes_on,
     })
 }
 

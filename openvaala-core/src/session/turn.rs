@@ -2,21 +2,22 @@
 
 use std::collections::BTreeMap;
 
-use openvaala_protocol::conversation::TurnStatus;
+use openvaala_protocol::conversation::{TurnFailureKind, TurnStatus};
 use openvaala_protocol::id::TurnId;
-use openvaala_protocol::item::{Instructions, Interruption, InterruptionCause, UserMessage};
+use openvaala_protocol::item::{
+    AgentMessage, Instructions, Interruption, InterruptionCause, UserMessage,
+};
 use openvaala_protocol::usage::Usage;
 
-use super::machine::{ActiveTurn, Effect, Refusal, SessionMachine};
+use super::event::{Effect, Refusal};
+use super::machine::{ActiveTurn, SessionMachine};
 use crate::agent::{Agent, Ending, Tick};
 use crate::dao::record::{QueuedInput, State, TurnState};
 
 impl SessionMachine {
     pub(super) fn start_turn(&mut self, tick: &mut Tick<'_>, input: QueuedInput) {
         let id = TurnId::from_uuid(tick.id());
-        let message = UserMessage::new(input.content, false);
-        self.scribe.user_message(tick, input.item_id, id, &message);
-        self.inputs.take(input.item_id);
+        self.write_input(tick, id, &input, false);
         let state = TurnState {
             id,
             session_id: self.state.id,
@@ -35,7 +36,7 @@ impl SessionMachine {
         self.state.active_turn = Some(id);
         self.compaction_of_new_turn();
         self.scribe.journal.state(State::Turn(state.clone()));
-        let agent = Agent::new(id, self.state.model.clone(), self.limits);
+        let agent = Agent::new(id, self.state.model.clone(), self.limits());
         let agent_name = self.state.agent.clone();
         self.turn = Some(ActiveTurn {
             state,
@@ -72,15 +73,37 @@ impl SessionMachine {
         let Some(active) = self.turn.as_mut().filter(|_| !steers.is_empty()) else {
             return;
         };
+        let mut messages = Vec::with_capacity(steers.len());
+        active.agent.heard();
         for input in steers {
             active.state.inputs.push(input.item_id);
-            self.inputs.take(input.item_id);
-            let message = UserMessage::new(input.content, true);
-            self.scribe
-                .user_message(tick, input.item_id, active.state.id, &message);
+            messages.push(input);
         }
+        let turn = active.state.id;
         self.scribe.journal.state(State::Turn(active.state.clone()));
+        for input in messages {
+            self.write_input(tick, turn, &input, true);
+        }
         self.save(tick);
+    }
+
+    /// Writes down what a turn takes.
+    fn write_input(&mut self, tick: &Tick<'_>, turn: TurnId, input: &QueuedInput, steer: bool) {
+        let (id, content) = (input.item_id, input.content.clone());
+        self.inputs.take(id);
+        match &input.from {
+            None => {
+                let message = UserMessage::new(content, steer);
+                self.scribe.message(tick, id, turn, &message);
+            }
+            Some(from) => {
+                let message = AgentMessage::new(from.session, content)
+                    .with_path(&from.path)
+                    .with_ended(from.ended)
+                    .with_steer(steer);
+                self.scribe.message(tick, id, turn, &message);
+            }
+        }
     }
 
     pub(super) fn end_turn(&mut self, tick: &mut Tick<'_>, ending: Option<Ending>) {
@@ -98,6 +121,10 @@ impl SessionMachine {
         match ending {
             Ending::Completed => state.status = TurnStatus::Completed,
             Ending::Failed(failure) => {
+                if let Some(cause) = limit(failure.kind) {
+                    self.scribe
+                        .append(tick, Some(id), &Interruption::new(cause));
+                }
                 (state.status, state.failure) = (TurnStatus::Failed, Some(failure));
                 self.queue.held = true;
             }
@@ -110,6 +137,7 @@ impl SessionMachine {
         }
         self.state.usage = self.state.usage.plus(state.usage);
         self.state.active_turn = None;
+        self.report_end(tick, &state);
         self.scribe.journal.state(State::Turn(state));
         self.save(tick);
         for reply in self.interrupts.drain(..) {
@@ -118,5 +146,14 @@ impl SessionMachine {
                 turn: Some(id),
             });
         }
+    }
+}
+
+/// The limit whose passing is that failure.
+const fn limit(failure: TurnFailureKind) -> Option<InterruptionCause> {
+    match failure {
+        TurnFailureKind::RepeatLimit => Some(InterruptionCause::RepeatLimit),
+        TurnFailureKind::StepLimit => Some(InterruptionCause::StepLimit),
+        _ => None,
     }
 }

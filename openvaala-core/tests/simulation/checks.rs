@@ -12,10 +12,13 @@ use openvaala_core::storage::{EntryData, LogPath, LogStorage, LogStorageExt, Str
 use serde_json::Value;
 use serde_json::value::RawValue;
 
+use super::agents::Agents;
 use super::life::ROOT;
 use super::world::Known;
 
-pub(crate) fn check_log(disk: &SimFs, known: &Known) {
+/// Looks at all conversations; gives how many reports of agents there were.
+pub(crate) fn check_log(disk: &SimFs, known: &Known) -> u64 {
+    let mut reports = 0;
     let options = FileOptions::new(ROOT).fs(Arc::new(disk.clone()));
     let storage = FileStorage::open(options).unwrap();
     for id in &known.conversations {
@@ -23,13 +26,16 @@ pub(crate) fn check_log(disk: &SimFs, known: &Known) {
         let listing = block_on(storage.list(Some(&path))).unwrap();
         let mut items = BTreeMap::new();
         let mut taken = BTreeSet::new();
+        let mut agents = Agents::default();
         for stream in listing.streams {
             let name = stream.as_str().to_owned();
             let key = StreamKey::new(path.clone(), stream);
             let lines = block_on(storage.read_all(&key)).unwrap();
             let lines = lines.into_iter().map(|entry| (entry.seq, entry.data));
             if name == "metadata" {
-                taken = check_turns(lines, known);
+                let lines: Vec<_> = lines.collect();
+                agents = Agents::read(lines.iter().map(|(_, data)| data.clone()), known);
+                taken = check_turns(lines.into_iter(), known);
             } else if !name.ends_with(".blobs") {
                 let lines: BTreeMap<u64, Item> = lines
                     .filter_map(|(seq, data)| Some((seq, item(data, known)?)))
@@ -39,6 +45,7 @@ pub(crate) fn check_log(disk: &SimFs, known: &Known) {
             }
         }
         check_inputs(*id, known, &items, &taken);
+        reports += agents.check_reports(&items);
         for seen in known.seen.get(id).into_iter().flatten() {
             let line = items
                 .get(&seen.session.to_string())
@@ -51,12 +58,13 @@ pub(crate) fn check_log(disk: &SimFs, known: &Known) {
             );
         }
     }
+    reports
 }
 
-type Items = BTreeMap<String, BTreeMap<u64, Item>>;
+pub(super) type Items = BTreeMap<String, BTreeMap<u64, Item>>;
 
 /// What an entry has; damaged ones are there only where the power was cut, and of what was not acknowledged.
-fn json(data: EntryData, known: &Known) -> Option<Box<RawValue>> {
+pub(super) fn json(data: EntryData, known: &Known) -> Option<Box<RawValue>> {
     match data {
         EntryData::Json(raw) => Some(raw),
         _ if known.power_was_cut => None,
@@ -102,8 +110,13 @@ fn check_turns(lines: impl Iterator<Item = (u64, EntryData)>, known: &Known) -> 
 fn check_items<'a>(items: impl Iterator<Item = &'a Item>) {
     let (mut ids, mut places) = (BTreeSet::new(), BTreeSet::new());
     let (mut calls, mut results) = (BTreeSet::new(), BTreeSet::new());
+    let mut plans = BTreeMap::new();
     for item in items {
         let head = item.head();
+        // A plan is written again where it stands.
+        if head.kind == ItemKind::Plan && plans.insert(head.id, head.pos) == Some(head.pos) {
+            continue;
+        }
         assert!(ids.insert(head.id), "{} is written twice", head.id);
         assert!(places.insert(head.pos), "place {} is taken twice", head.pos);
         if head.kind == ItemKind::ToolCall {

@@ -10,8 +10,8 @@ use openvaala_core::storage::file::{FileOptions, FileStorage};
 use openvaala_core::storage::sim::SimFs;
 use openvaala_core::storage::sqlite::{SqliteDatabase, SqliteOptions};
 use openvaala_core::{
-    ConversationHandle, Input, ListConversations, NewConversation, RetryPolicy, Runtime,
-    RuntimeBuilder, RuntimeError,
+    AgentLimits, ConversationHandle, Input, ListConversations, NewConversation, RetryPolicy,
+    Runtime, RuntimeBuilder, RuntimeError,
 };
 use tokio::task::JoinSet;
 use tokio::time::{advance, sleep, timeout};
@@ -141,6 +141,7 @@ async fn start(disk: &SimFs, shared: &Arc<Shared>) -> Result<Runtime, RuntimeErr
         .provider("model", Arc::new(Model(Arc::clone(shared))))
         .tool(Arc::new(Work::new(Arc::clone(shared))))
         .retry(RetryPolicy::default().with_attempts(2))
+        .agent_limits(AgentLimits::new(2, 5))
         .unload_after(Some(Duration::from_secs(2)))
         .clock(Arc::clone(shared) as _)
         .ids(Arc::clone(shared) as _);
@@ -176,6 +177,8 @@ async fn sessions(conversation: &ConversationHandle) -> Vec<Session> {
     conversation.details().await.unwrap().sessions
 }
 
+/// What an interrupted agent is told waits until somebody says more to it.
 fn is_at_rest(session: &Session) -> bool {
-    session.status == SessionStatus::Idle && session.pending.is_empty()
+    let is_held = session.parent.is_some() && session.held;
+    session.status == SessionStatus::Idle && (session.pending.is_empty() || is_held)
 }

@@ -13,6 +13,7 @@ use openvaala_core::model::{
     StopReason,
 };
 use openvaala_core::protocol::usage::Usage;
+use serde_json::{Value, json};
 use tokio::time::sleep;
 
 use super::world::Shared;
@@ -75,11 +76,7 @@ impl Model {
                 known.calls += 1;
                 known.calls
             };
-            let name = if self.0.percent(95) {
-                "work"
-            } else {
-                "unknown"
-            };
+            let (name, arguments) = self.call(number);
             let id = if self.0.percent(90) {
                 format!("call-{number}")
             } else {
@@ -92,11 +89,47 @@ impl Model {
             events.push(ModelEvent::Started { part, kind });
             events.push(ModelEvent::Delta {
                 part,
-                text: format!("{{\"number\":{number}}}"),
+                text: arguments.to_string(),
             });
             events.push(ModelEvent::Ended { part, opaque: None });
         }
         events
+    }
+}
+
+impl Model {
+    /// What is called, most often the tool that works; agents are started in all manners and dealt with by name.
+    fn call(&self, number: u64) -> (&'static str, Value) {
+        let agent = format!("a{}", 1 + self.0.below(number));
+        match self.0.below(100) {
+            0..24 => {
+                let name = format!("a{number}");
+                let context = ["none", "all", "summary"][usize::try_from(self.0.below(3)).unwrap()];
+                let is_in_background = self.0.percent(60);
+                let call = json!({ "name": name, "task": "go on", "background": is_in_background, "context": context });
+                ("spawn_agent", call)
+            }
+            24..30 => (
+                "wait_agent",
+                json!({ "timeout_seconds": 1 + self.0.below(20) }),
+            ),
+            30..34 => {
+                let mode = if self.0.percent(50) { "steer" } else { "queue" };
+                (
+                    "send_message",
+                    json!({ "agent": agent, "text": "go on", "mode": mode }),
+                )
+            }
+            34..36 => ("close_agent", json!({ "agent": agent })),
+            36..38 => ("interrupt_agent", json!({ "agent": agent })),
+            38..40 => ("list_agents", json!({})),
+            40..42 => (
+                "plan",
+                json!({ "steps": [{ "text": "work", "state": "running" }] }),
+            ),
+            42..46 => ("unknown", json!({ "number": number })),
+            _ => ("work", json!({ "number": number })),
+        }
     }
 }
 

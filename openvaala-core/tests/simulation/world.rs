@@ -99,7 +99,8 @@ impl World {
         }
     }
 
-    pub(crate) fn run(mut self) {
+    /// Lives through it all and looks at what is left; gives how many reports of agents there were.
+    pub(crate) fn run(mut self) -> u64 {
         for life in 0..1 + self.shared.below(3) {
             let plan = self.plan(life == 0);
             if let Some(fault) = self.fault() {
@@ -116,7 +117,7 @@ impl World {
         self.disk = live(&self.disk, &self.shared, plan);
         let known = self.shared.known();
         assert_eq!(known.wrong, Vec::<String>::new());
-        check_log(&self.disk, &known);
+        check_log(&self.disk, &known)
     }
 
     fn plan(&self, is_first: bool) -> Plan {

@@ -3,6 +3,7 @@
 use std::fs;
 use std::path::Path;
 
+use openvaala_core::context::Skill;
 use openvaala_core::model::{Message, ModelRequest, OutputSchema};
 use openvaala_core::protocol::content::joined_text;
 use openvaala_core::protocol::conversation::{ModelRef, TurnStatus};
@@ -163,6 +164,83 @@ async fn a_folder_instructs_from_the_root_of_its_repository_down_and_again_when_
         third,
         [tabs, spaces, go(), go(), changed, "again".to_owned()]
     );
+}
+
+#[tokio::test]
+async fn global_instructions_come_first_and_are_the_first_to_be_cut() {
+    let folder = tempfile::tempdir().unwrap();
+    fs::write(folder.path().join("AGENTS.md"), "n".repeat(32_000)).unwrap();
+    let (script, _requests) = Script::new(Vec::new());
+    let global = Instructions::new("/home/me/AGENTS.md".to_owned(), "g".repeat(1_000), 1_000);
+    let runtime = builder(script).global_instructions(global.clone());
+    let runtime = runtime.in_memory().build().await.unwrap();
+    let new = NewConversation::in_folder(folder.path());
+    let conversation = runtime.create(new).await.unwrap();
+    let mut events = conversation.subscribe(None).await.unwrap();
+    conversation.send(Input::text("go")).await.unwrap();
+    turn_end(&mut events).await;
+    let all = items(&conversation).await;
+    let told = all.iter().filter_map(|item| item.body::<Instructions>());
+    let told: Vec<Instructions> = told.map(|body| body.unwrap()).collect();
+    let near = folder.path().canonicalize().unwrap().join("AGENTS.md");
+    assert_eq!(
+        told,
+        [
+            Instructions::new(global.path, "g".repeat(768), 1_000),
+            Instructions::new(near.display().to_string(), "n".repeat(32_000), 32_000),
+        ]
+    );
+}
+
+#[tokio::test]
+async fn skills_of_the_folder_and_given_ones_are_listed_and_a_broken_one_is_named() {
+    let folder = tempfile::tempdir().unwrap();
+    let write = |name: &str, text: &str| {
+        let place = folder.path().join(".agents/skills").join(name);
+        fs::create_dir_all(&place).unwrap();
+        fs::write(place.join("SKILL.md"), text).unwrap();
+    };
+    write(
+        "release",
+        "---\nname: release\ndescription: How a release is made.\n---\nTag it.",
+    );
+    write("broken", "no head");
+    fs::create_dir_all(folder.path().join(".agents/skills/empty")).unwrap();
+    let (script, mut requests) = Script::new(Vec::new());
+    let runtime = builder(script)
+        .instructions("Speak softly.")
+        .skill(Skill::new(
+            "pdf",
+            "Fills in forms.",
+            "/home/me/pdf/SKILL.md",
+        ))
+        .skill(Skill::new(
+            "release",
+            "Another one.",
+            "/home/me/release/SKILL.md",
+        ));
+    let runtime = runtime.in_memory().build().await.unwrap();
+    let new = NewConversation::in_folder(folder.path());
+    let conversation = runtime.create(new).await.unwrap();
+    let mut events = conversation.subscribe(None).await.unwrap();
+    for _ in 0..2 {
+        conversation.send(Input::text("go")).await.unwrap();
+        turn_end(&mut events).await;
+    }
+    let root = folder.path().canonicalize().unwrap();
+    let root = root.display();
+    let expected = format!(
+        "# Instructions\nSpeak softly.\n\n\
+         # Skills\n\
+         Each of these files tells how something is done. When a task fits one, read that file with read_file before you begin.\n\
+         - release: How a release is made. ({root}/.agents/skills/release/SKILL.md)\n\
+         - pdf: Fills in forms. (/home/me/pdf/SKILL.md)\n\
+         - {root}/.agents/skills/broken/SKILL.md is skipped: it does not begin with front matter between two lines of `---`\n\n\
+         # Environment\n"
+    );
+    let first = requests.recv().await.unwrap().instructions;
+    assert!(first.contains(&expected), "{first}");
+    assert_eq!(requests.recv().await.unwrap().instructions, first);
 }
 
 #[tokio::test]

@@ -347,3 +347,46 @@ async fn while_something_runs_a_summary_is_refused_and_an_interrupt_ends_one() {
     let turn = ask(&conversation, "go on").await;
     assert_eq!(turn.status, TurnStatus::Completed);
 }
+
+#[tokio::test]
+async fn a_result_that_a_summary_stands_for_is_read_again_by_its_number() {
+    /// Behind the message, the instructions and the call.
+    const RESULT: u64 = 4;
+    let place = Place::new();
+    let read = |result: u64, offset: u64| {
+        let arguments = serde_json::json!({ "result": result, "offset": offset });
+        ("read_result", arguments.to_string())
+    };
+    let steps = vec![
+        Step::CallAfter(9_000, bash("yes 'one more line' | head -n 5000")),
+        SUMMARY,
+        Step::Call(vec![read(RESULT, 0), read(RESULT, 60_000), read(77, 0)]),
+        Step::SayAfter(100, "three"),
+    ];
+    let (_runtime, conversation, mut requests) = begin(&place, steps).await;
+    let turn = ask(&conversation, "count").await;
+    assert_eq!(turn.status, TurnStatus::Completed, "{turn:?}");
+    let requests = all(&mut requests);
+    let question = shown(&requests[1], &place);
+    assert!(
+        question.contains(&format!("Result #{RESULT}: ")),
+        "{question}"
+    );
+    let Some(Message::ToolResults(answers)) = requests[3].messages.last() else {
+        panic!("the results are what comes last");
+    };
+    let answers: Vec<String> = answers.iter().map(|it| joined_text(&it.content)).collect();
+    let line = "one more line\n";
+    let whole = line.repeat(5_000);
+    assert_eq!(
+        answers,
+        [
+            format!(
+                "{}\n[bytes 0 to 16384 of 70000: go on with offset 16384]",
+                &whole[..16_384]
+            ),
+            whole[60_000..].to_owned(),
+            "there is no result #77: the numbers are those in the summary".to_owned(),
+        ]
+    );
+}

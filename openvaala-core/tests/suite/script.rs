@@ -77,25 +77,38 @@ impl ModelProvider for Script {
     ) -> Result<BoxStream<'static, Result<ModelEvent, ModelError>>, ModelError> {
         let _ = self.requests.send(request);
         let step = self.next.fetch_add(1, Ordering::SeqCst);
-        let step = self.steps.get(step).cloned().unwrap_or(Step::Say("done"));
+        let step = self.steps.get(step).cloned();
+        step.unwrap_or(Step::Say("done")).act()
+    }
+
+    fn account(&self) -> Option<&str> {
+        None
+    }
+}
+
+impl Step {
+    /// Does it.
+    pub(crate) fn act(
+        self,
+    ) -> Result<BoxStream<'static, Result<ModelEvent, ModelError>>, ModelError> {
         let finished = |reason| ModelEvent::Finished {
             reason,
             usage: Usage::default(),
         };
         let broken = || ModelError::new(ModelErrorKind::Connection, "connection reset");
-        Ok(match step {
-            Step::Say(text) => events(text_part(text, true), finished(StopReason::Done)),
-            Step::Call(calls) => events(call_parts(calls), finished(StopReason::Done)),
-            Step::Stall(text) => {
+        Ok(match self {
+            Self::Say(text) => events(text_part(text, true), finished(StopReason::Done)),
+            Self::Call(calls) => events(call_parts(calls), finished(StopReason::Done)),
+            Self::Stall(text) => {
                 let said = stream::iter(text_part(text, false)).map(Ok);
                 said.chain(stream::pending()).boxed()
             }
-            Step::Break(text) => {
+            Self::Break(text) => {
                 let said = stream::iter(text_part(text, false)).map(Ok);
                 said.chain(stream::once(async move { Err(broken()) }))
                     .boxed()
             }
-            Step::Fail(status, wait) => {
+            Self::Fail(status, wait) => {
                 let kind = match status {
                     429 => ModelErrorKind::RateLimited,
                     500.. => ModelErrorKind::Unavailable,
@@ -106,19 +119,15 @@ impl ModelProvider for Script {
                     .with_status(status)
                     .with_retry_after(wait));
             }
-            Step::Refuse => events(text_part("no", true), finished(StopReason::Refused)),
-            Step::Panic => panic!("the script has a fault"),
-            Step::SayAfter(tokens, text) => events(text_part(text, true), finished_after(tokens)),
-            Step::CallAfter(tokens, call) => events(call_parts(vec![call]), finished_after(tokens)),
-            Step::TooLong => {
+            Self::Refuse => events(text_part("no", true), finished(StopReason::Refused)),
+            Self::Panic => panic!("the script has a fault"),
+            Self::SayAfter(tokens, text) => events(text_part(text, true), finished_after(tokens)),
+            Self::CallAfter(tokens, call) => events(call_parts(vec![call]), finished_after(tokens)),
+            Self::TooLong => {
                 let kind = ModelErrorKind::ContextTooLong;
                 return Err(ModelError::new(kind, "too long").with_status(400));
             }
         })
-    }
-
-    fn account(&self) -> Option<&str> {
-        None
     }
 }
 
@@ -182,7 +191,7 @@ pub(crate) fn bash(command: &str) -> (&'static str, String) {
 }
 
 /// A builder with that model and the local executor.
-pub(crate) fn builder(script: Arc<Script>) -> RuntimeBuilder {
+pub(crate) fn builder(script: Arc<impl ModelProvider>) -> RuntimeBuilder {
     let environment = std::env::var("PATH").map(|path| vec![("PATH".to_owned(), path)]);
     let options = LocalOptions::new(environment.unwrap_or_default());
     Runtime::builder()

@@ -2,6 +2,7 @@
 
 use std::collections::hash_map::RandomState;
 use std::hash::{BuildHasher, Hasher};
+use std::sync::atomic::{AtomicU64, Ordering};
 
 #[cfg(target_os = "linux")]
 pub(super) use self::linux::end_marked;
@@ -11,7 +12,7 @@ use self::linux::scan;
 /// The variable that holds [`LocalOptions::marker`](super::LocalOptions::marker).
 pub(super) const RUNTIME_VARIABLE: &str = "OPENVAALA_RUNTIME";
 
-/// The variable that tells the processes of one workspace from all others.
+/// The variable that tells the processes of one command of a workspace from all others: a [`Mark`].
 pub(super) const WORKSPACE_VARIABLE: &str = "OPENVAALA_WORKSPACE";
 
 /// A process that was started by a runtime which is no more.
@@ -71,11 +72,37 @@ pub async fn end_leftovers(prefix: &str, except: &str) -> Vec<Leftover> {
     end_marked(RUNTIME_VARIABLE, Wanted::StartsWith { prefix, except }).await
 }
 
-/// A value that no other workspace has, of this process or another.
-pub(super) fn unique_mark() -> String {
-    // The seeds of hash maps are the randomness that needs no further crate.
-    let random = || RandomState::new().build_hasher().finish();
-    format!("{:016x}{:016x}", random(), random())
+/// What the processes of one workspace have in common, of this process or another.
+#[derive(Debug)]
+pub(super) struct Mark {
+    workspace: String,
+    last: AtomicU64,
+}
+
+impl Mark {
+    /// One that no other workspace has.
+    pub(super) fn unique() -> Self {
+        // The seeds of hash maps are the randomness that needs no further crate.
+        let random = || RandomState::new().build_hasher().finish();
+        Self {
+            workspace: format!("{:016x}{:016x}", random(), random()),
+            last: AtomicU64::new(0),
+        }
+    }
+
+    /// The mark of the next command.
+    pub(super) fn next(&self) -> String {
+        let number = self.last.fetch_add(1, Ordering::Relaxed);
+        format!("{}.{number}", self.workspace)
+    }
+
+    /// Those of all commands.
+    pub(super) fn of_all(&self) -> Wanted {
+        Wanted::StartsWith {
+            prefix: format!("{}.", self.workspace),
+            except: String::new(),
+        }
+    }
 }
 
 #[cfg(not(target_os = "linux"))]

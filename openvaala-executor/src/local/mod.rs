@@ -5,6 +5,7 @@ mod group;
 mod leftover;
 mod process;
 mod streams;
+mod warden;
 
 use std::path::Path;
 use std::sync::Arc;

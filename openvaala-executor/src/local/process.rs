@@ -17,8 +17,9 @@ use tokio_util::sync::{CancellationToken, DropGuard};
 use tokio_util::task::TaskTracker;
 
 use super::group::Group;
-use super::leftover::{RUNTIME_VARIABLE, WORKSPACE_VARIABLE, Wanted, end_marked, unique_mark};
+use super::leftover::{Mark, RUNTIME_VARIABLE, WORKSPACE_VARIABLE, end_marked};
 use super::streams::{Reader, Streams};
+use super::warden::{Call, watch_over};
 use super::{LocalOptions, blocking, require_directory};
 use crate::error::ExecutorError;
 use crate::path::resolve;
@@ -34,8 +35,7 @@ pub(super) struct LocalProcesses {
     options: Arc<LocalOptions>,
     root: String,
     shell: String,
-    /// The value of [`WORKSPACE_VARIABLE`], of this workspace alone.
-    mark: String,
+    mark: Mark,
     closed: CancellationToken,
     /// One task a process, which ends its group when the workspace is closed.
     wardens: TaskTracker,
@@ -48,7 +48,7 @@ impl LocalProcesses {
             options,
             root,
             shell,
-            mark: unique_mark(),
+            mark: Mark::unique(),
             closed,
             wardens,
         }
@@ -60,11 +60,11 @@ impl LocalProcesses {
         self.wardens.close();
         self.wardens.wait().await;
         // What left its group with setsid or a double fork still has the mark.
-        end_marked(WORKSPACE_VARIABLE, Wanted::Is(self.mark.clone())).await;
+        end_marked(WORKSPACE_VARIABLE, self.mark.of_all()).await;
     }
 
     /// Sets up a command that runs in the resolved directory `cwd`.
-    fn prepare(&self, command: &Command, cwd: &str) -> tokio::process::Command {
+    fn prepare(&self, command: &Command, cwd: &str, mark: &str) -> tokio::process::Command {
         let (wanted, mut command) = (command, tokio::process::Command::new(&self.shell));
         command.arg("-c").arg(&wanted.line).current_dir(cwd);
         command.env_clear();
@@ -72,7 +72,7 @@ impl LocalProcesses {
             command.env(name, value);
         }
         // The marks come last, so that no variable of the same name hides a process.
-        command.env(WORKSPACE_VARIABLE, &self.mark);
+        command.env(WORKSPACE_VARIABLE, mark);
         if let Some(marker) = &self.options.marker {
             command.env(RUNTIME_VARIABLE, marker);
         }
@@ -98,7 +98,8 @@ impl Processes for LocalProcesses {
             });
         }
         let shown: String = command.line.chars().take(SHOWN_COMMAND).collect();
-        let process = self.prepare(&command, &cwd);
+        let mark = self.mark.next();
+        let process = self.prepare(&command, &cwd, &mark);
         let started = start(process, command.merge_output);
         let (mut child, group, streams) = match started {
             Ok(started) => started,
@@ -112,12 +113,18 @@ impl Processes for LocalProcesses {
                 });
             }
         };
-        let (group, released) = (Arc::new(group), CancellationToken::new());
-        self.wardens.spawn(watch_over(
-            Arc::clone(&group),
-            self.closed.clone(),
-            released.clone(),
-        ));
+        let (group, stopped, released) = (
+            Arc::new(group),
+            CancellationToken::new(),
+            CancellationToken::new(),
+        );
+        self.wardens.spawn(watch_over(Call {
+            group: Arc::clone(&group),
+            mark,
+            closed: self.closed.clone(),
+            stopped: stopped.clone(),
+            released: released.clone(),
+        }));
         let input = child.stdin.take().map(|pipe| LocalInput {
             pipe,
             command: shown.clone(),
@@ -130,6 +137,7 @@ impl Processes for LocalProcesses {
             status: None,
             exit_told: false,
             command: shown,
+            stopped,
             _released: released.drop_guard(),
         }))
     }
@@ -161,18 +169,6 @@ fn merge_output(command: &mut tokio::process::Command) -> io::Result<Reader> {
     ))?))
 }
 
-/// Ends a group when its workspace is closed before its process is dropped.
-async fn watch_over(group: Arc<Group>, closed: CancellationToken, released: CancellationToken) {
-    select! {
-        () = released.cancelled() => {}
-        () = closed.cancelled() => {
-            if let Err(error) = group.end().await {
-                tracing::warn!(group = group.id(), %error, "could not end a process group");
-            }
-        }
-    }
-}
-
 #[derive(Debug)]
 struct LocalProcess {
     child: Child,
@@ -182,6 +178,8 @@ struct LocalProcess {
     status: Option<ExitStatus>,
     exit_told: bool,
     command: String,
+    /// Fires when it is ended from outside.
+    stopped: CancellationToken,
     _released: DropGuard,
 }
 
@@ -276,6 +274,7 @@ impl Process for LocalProcess {
     }
 
     fn signal(&self, signal: Signal) -> Result<(), ExecutorError> {
+        self.stopped.cancel();
         self.group
             .signal(signal)
             .map_err(|source| self.failed("signal", source))
@@ -288,6 +287,9 @@ impl Process for LocalProcess {
 
 impl Drop for LocalProcess {
     fn drop(&mut self) {
+        if self.status.is_none() {
+            self.stopped.cancel();
+        }
         if let Err(error) = self.group.signal(Signal::Kill) {
             tracing::warn!(group = self.group.id(), %error, "could not kill a process group");
         }

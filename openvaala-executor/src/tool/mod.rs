@@ -9,6 +9,7 @@ use std::fmt::Debug;
 
 use async_trait::async_trait;
 use openvaala_protocol::content::Content;
+use openvaala_protocol::id::ItemId;
 use serde_json::value::RawValue;
 
 pub use self::context::{Cancel, CancelHandle, Kept, NoOutput, OutputSink, ToolContext};
@@ -85,6 +86,11 @@ pub struct ToolOutput {
     pub exit_code: Option<i32>,
     /// Whether the model sees only a part of the output, its head and tail.
     pub cut: bool,
+    /// Messages of other agents that the model reads in the content: they come to it in no other way.
+    pub messages: Vec<ItemId>,
+    /// Whether it tells of something that goes on by itself, such as a command that runs: the same call may say something
+    /// else later, so repeating it is no circle.
+    pub goes_on: bool,
 }
 
 impl ToolOutput {
@@ -96,6 +102,8 @@ impl ToolOutput {
             status: ToolStatus::Ok,
             exit_code: None,
             cut: false,
+            messages: Vec::new(),
+            goes_on: false,
         }
     }
 
@@ -125,10 +133,24 @@ impl ToolOutput {
         self
     }
 
+    /// Names the messages of other agents that the content has.
+    #[must_use]
+    pub fn with_messages(mut self, messages: Vec<ItemId>) -> Self {
+        self.messages = messages;
+        self
+    }
+
     /// Says whether the model sees only a part.
     #[must_use]
     pub const fn with_cut(mut self, cut: bool) -> Self {
         self.cut = cut;
+        self
+    }
+
+    /// Says whether it tells of something that goes on by itself.
+    #[must_use]
+    pub const fn with_goes_on(mut self, goes_on: bool) -> Self {
+        self.goes_on = goes_on;
         self
     }
 }

@@ -42,7 +42,8 @@ impl TypedTool for BashList {
         if lines.is_empty() {
             return Ok(ToolOutput::text("[no commands]"));
         }
-        Ok(ToolOutput::text(lines.join("\n")))
+        let goes_on = all.iter().any(|info| info.status.is_running());
+        Ok(ToolOutput::text(lines.join("\n")).with_goes_on(goes_on))
     }
 }
 

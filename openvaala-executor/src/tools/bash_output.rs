@@ -71,6 +71,7 @@ impl TypedTool for BashOutput {
         // First, so that text of a command that is told as ended is all there is.
         let status = handle.status();
         let clipped = handle.take_text().await.map_err(command_failed)?;
+        let goes_on = status.is_running();
         let mut marks = Vec::new();
         if clipped.text.is_empty() {
             marks.push("[nothing new]".to_owned());
@@ -83,7 +84,8 @@ impl TypedTool for BashOutput {
         };
         Ok(ToolOutput::text(with_marks(clipped.text, &marks))
             .with_status(status)
-            .with_cut(clipped.cut))
+            .with_cut(clipped.cut)
+            .with_goes_on(goes_on))
     }
 }
 
@@ -147,5 +149,7 @@ async fn read(
     }
     let (text, cut) = scan.finish();
     let mark = format!("[{}]", status_text(&status, None));
-    Ok(ToolOutput::text(with_marks(text, &[mark])).with_cut(cut))
+    Ok(ToolOutput::text(with_marks(text, &[mark]))
+        .with_cut(cut)
+        .with_goes_on(status.is_running()))
 }

@@ -1,7 +1,7 @@
 //! The commands of a session, through the tools that the model has for them.
 
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use async_trait::async_trait;
 use bytes::Bytes;
@@ -17,6 +17,7 @@ use openvaala_executor::tools::command_tools;
 use pretty_assertions::assert_eq;
 use serde_json::json;
 use tokio::sync::Semaphore;
+use tokio::task::yield_now;
 use tokio::time::timeout;
 
 use super::session::Session;
@@ -54,7 +55,10 @@ async fn a_command_goes_on_after_its_yield_time_and_is_read_later() {
         .call("bash_output", json!({ "id": 2 }))
         .await
         .unwrap();
-    assert_eq!(nothing, ToolOutput::text("[nothing new]\n[still running]"));
+    assert_eq!(
+        nothing,
+        ToolOutput::text("[nothing new]\n[still running]").with_goes_on(true)
+    );
     let go = session
         .call("bash", json!({ "command": "echo go >fifo" }))
         .await;
@@ -81,7 +85,7 @@ async fn waiting_for_output_ends_with_news_with_the_end_and_with_the_cancel() {
     let args = json!({ "id": 1, "wait_ms": 600_000 });
     let wait = session.call_with("bash_output", args.clone(), cancel, Arc::new(NoOutput));
     let (waited, ()) = futures::join!(wait, async { handle.cancel() });
-    let nothing = ToolOutput::text("[nothing new]\n[still running]");
+    let nothing = ToolOutput::text("[nothing new]\n[still running]").with_goes_on(true);
     assert_eq!(
         waited.unwrap(),
         nothing.with_status(ToolStatus::Interrupted)
@@ -524,4 +528,36 @@ async fn the_texts_of_the_command_tools_are_short() {
         .map(|tool| tool.spec().description.len() + tool.spec().parameters.get().len());
     let total: usize = sizes.sum();
     assert!(total < 2_000, "{total} bytes are sent with each request");
+}
+
+#[tokio::test]
+async fn u_061_what_left_the_group_of_a_command_ends_when_the_command_is_interrupted() {
+    let session = Session::open().await;
+    going_on(&session, "setsid sleep 1000 & echo ready; sleep 1000").await;
+    let line = "setsid sh -c \"trap '' TERM; echo ready; while :; do sleep 0.1; echo on; done\" & \
+                sleep 1000";
+    let (context, cancel, mut output) = watched();
+    let context = context.with_commands(session.commands.clone());
+    let bash = session.tool("bash");
+    let args = json!({ "command": line }).to_string();
+    let interrupt = async {
+        while output
+            .recv()
+            .await
+            .is_some_and(|bytes| !bytes.starts_with(b"ready"))
+        {}
+        assert!(session.processes().len() > 3);
+        cancel.cancel();
+    };
+    let (ended, ()) = futures::join!(bash.call(context, &args), interrupt);
+    assert_eq!(ended.unwrap().status, ToolStatus::Interrupted);
+    // The shell in the background and both of its sleeping commands go on.
+    let deadline = Instant::now() + Duration::from_secs(3);
+    while session.processes().len() > 3 {
+        assert!(Instant::now() < deadline, "{:?}", session.processes());
+        yield_now().await;
+    }
+    let kill = session.call("bash_kill", json!({ "id": 1 })).await.unwrap();
+    assert_eq!(kill.status, ToolStatus::Ok);
+    session.assert_empty().await;
 }

@@ -5,6 +5,7 @@ use serde_json::value::RawValue;
 
 use super::notice::Plan;
 use crate::content::Content;
+use crate::conversation::TurnStatus;
 use crate::id::{ItemId, SessionId};
 
 /// What a person (or a program for one) said.
@@ -54,8 +55,52 @@ impl AssistantMessage {
 pub struct AgentMessage {
     /// The session that it comes from.
     pub from: SessionId,
+    /// The path of the agent that works there, such as `main/review`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub path: Option<String>,
+    /// How the sender's turn ended, if the message says what came of it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ended: Option<TurnStatus>,
     /// Text and images, in order.
     pub content: Vec<Content>,
+    /// Whether it was read in the middle of a running turn.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub steer: bool,
+}
+
+impl AgentMessage {
+    /// A message from the agent of that session.
+    #[must_use]
+    pub const fn new(from: SessionId, content: Vec<Content>) -> Self {
+        Self {
+            from,
+            path: None,
+            ended: None,
+            content,
+            steer: false,
+        }
+    }
+
+    /// The same with the sender's path.
+    #[must_use]
+    pub fn with_path(mut self, path: impl Into<String>) -> Self {
+        self.path = Some(path.into());
+        self
+    }
+
+    /// The same, read in the middle of a running turn or not.
+    #[must_use]
+    pub const fn with_steer(mut self, steer: bool) -> Self {
+        self.steer = steer;
+        self
+    }
+
+    /// The same as a report of how a turn of the sender ended.
+    #[must_use]
+    pub const fn with_ended(mut self, ended: Option<TurnStatus>) -> Self {
+        self.ended = ended;
+        self
+    }
 }
 
 /// What the model thought, as far as its provider shows it.
@@ -188,6 +233,8 @@ pub enum CompactionTrigger {
     Overflow,
     /// Somebody asked for it.
     Manual,
+    /// An agent begins with a summary of what the one knows that has started it.
+    Inherited,
 }
 
 /// A summary counts no longer: requests are made from the items that it stood for again.

@@ -141,6 +141,10 @@ pub enum InterruptionCause {
     Shutdown,
     /// The runtime ended without notice while the turn ran.
     Crash,
+    /// The turn took more steps than a turn may, and failed.
+    StepLimit,
+    /// The same tool call had the same result too often in a row, and the turn failed.
+    RepeatLimit,
 }
 
 /// A question whether a tool call may run, and what was answered.
@@ -223,7 +227,9 @@ pub enum ApprovalState {
     Approved,
     /// The call may not run.
     Denied,
-    /// Nobody needs to answer any more: the turn was interrupted, or the runtime ended.
+    /// Nobody has answered in time, so the call may not run.
+    Expired,
+    /// Nobody needs to answer any more: the turn was interrupted or has failed, or the call would be another one after a restart.
     Cancelled,
 }
 

@@ -57,6 +57,9 @@ pub struct ToolResult {
     /// The whole output, where it is more than the model sees.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub output: Option<BlobRef>,
+    /// The messages of other agents that the model reads in it: they come in no other way.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub messages: Vec<ItemId>,
 }
 
 impl ToolResult {
@@ -75,6 +78,7 @@ impl ToolResult {
             content,
             exit_code: None,
             output: None,
+            messages: Vec::new(),
         }
     }
 }

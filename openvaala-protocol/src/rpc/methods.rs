@@ -238,7 +238,11 @@ methods! {
     ///
     /// The client chooses the id, so a request whose answer was lost can be sent again: it is taken once.
     SessionSend = "session/send": session::SendParams => session::SendResult, [SessionBusy, ConversationNotFound, SessionNotFound, Overloaded, Runtime], "0.1";
+    /// Gives the sessions of a conversation as a tree: who has started whom, and what each does.
+    SessionTree = "session/tree": session::TreeParams => session::TreeResult, [ConversationNotFound, Runtime], "0.1";
     /// Interrupts the running turn; the result comes when that is written down.
+    ///
+    /// With the scope `tree` all agents below are interrupted as well, those in the background too.
     SessionInterrupt = "session/interrupt": session::InterruptParams => session::InterruptResult, [ConversationNotFound, SessionNotFound, Runtime], "0.1";
     /// Reads a page of a session's log, in either direction.
     SessionItems = "session/items": session::ItemsParams => session::ItemsResult, [ConversationNotFound, SessionNotFound, Runtime], "0.1";

@@ -65,6 +65,10 @@ const REQUESTS: &[(&str, &str)] = &[
         r#"{"conversation_id":"0192d3f5-8c1e-7a5b-9c2d-3e4f5a6b7c8d","session_id":null}"#,
     ),
     (
+        "session/tree",
+        r#"{"conversation_id":"0192d3f5-8c1e-7a5b-9c2d-3e4f5a6b7c8d"}"#,
+    ),
+    (
         "session/items",
         r#"{"conversation_id":"0192d3f5-8c1e-7a5b-9c2d-3e4f5a6b7c8d","session_id":null,"order":"ascending","cursor":7,"limit":5}"#,
     ),
@@ -132,7 +136,7 @@ const NOTICES: &[(&str, &str)] = &[
     ),
     (
         "conversation/entry",
-        r#"{"conversation_id":"0192d3f5-8c1e-7a5b-9c2d-3e4f5a6b7c8d","entry":{"session":{"seq":2,"session":{"id":"0192d3f5-8c1e-7a5b-9c2d-000000000001","conversation_id":"0192d3f5-8c1e-7a5b-9c2d-3e4f5a6b7c8d","parent":null,"model":{"provider":"p","model":"m"},"status":"degraded","active_turn":"0192d3f5-8c1e-7a5b-9c2d-000000000004","pending":[{"item_id":"0192d3f5-8c1e-7a5b-9c2d-000000000002","preview":"look","image_count":1,"is_steer":true}],"held":true,"usage":{"input_tokens":1,"cached_input_tokens":null,"output_tokens":2,"reasoning_tokens":null},"created_at":"2026-12-02T04:22:41.123Z","updated_at":"2026-12-02T04:22:41.123Z"}}},"cursor":"c"}"#,
+        r#"{"conversation_id":"0192d3f5-8c1e-7a5b-9c2d-3e4f5a6b7c8d","entry":{"session":{"seq":2,"session":{"id":"0192d3f5-8c1e-7a5b-9c2d-000000000001","conversation_id":"0192d3f5-8c1e-7a5b-9c2d-3e4f5a6b7c8d","parent":null,"path":"main","model":{"provider":"p","model":"m"},"status":"degraded","active_turn":"0192d3f5-8c1e-7a5b-9c2d-000000000004","pending":[{"item_id":"0192d3f5-8c1e-7a5b-9c2d-000000000002","preview":"look","image_count":1,"is_steer":true}],"held":true,"usage":{"input_tokens":1,"cached_input_tokens":null,"output_tokens":2,"reasoning_tokens":null},"created_at":"2026-12-02T04:22:41.123Z","updated_at":"2026-12-02T04:22:41.123Z"}}},"cursor":"c"}"#,
     ),
     (
         "conversation/entry",
@@ -201,6 +205,7 @@ fn written(call: &Call) -> Box<RawValue> {
         Call::ConversationUnsubscribe(params) => to_raw_value(params),
         Call::SessionSend(params) => to_raw_value(params),
         Call::SessionInterrupt(params) => to_raw_value(params),
+        Call::SessionTree(params) => to_raw_value(params),
         Call::SessionItems(params) => to_raw_value(params),
         Call::SessionBlob(params) => to_raw_value(params),
         Call::ProviderList(params) => to_raw_value(params),

@@ -45,6 +45,7 @@ pub enum AddRuleError {
 pub(super) fn policy(section: ApprovalSection) -> ApprovalPolicy {
     let mut policy = ApprovalPolicy::new(section.mode.unwrap_or_default());
     policy.rules = section.rules;
+    policy.answer_within = section.answer_within_seconds.map(|seconds| seconds.0);
     policy
 }
 

@@ -169,13 +169,18 @@ const HARMLESS: &[&str] = &[
     "retry",
     "compaction",
     "step_limit",
+    "repeat_limit",
     "tools",
     "trash",
     "type",
     "unload_after_seconds",
+    "agent_limits",
+    "depth",
+    "open",
     "approval",
     "mode",
     "rules",
+    "answer_within_seconds",
     "decision",
 ];
 

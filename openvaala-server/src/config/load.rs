@@ -8,13 +8,15 @@ use std::path::{Path, PathBuf};
 
 use serde::de::DeserializeOwned;
 
-use openvaala_core::{CompactionPolicy, ContextWindows, RetryPolicy};
+use openvaala_core::{AgentLimits, CompactionPolicy, ContextWindows, RetryPolicy};
 
 use super::agents::load_agents;
 use super::approvals;
+use super::context_files::{load_instructions, load_skills};
 use super::fault::{ConfigError, ConfigFault};
 use super::schema::{
-    CompactionSection, HttpProviderFile, MainFile, ProviderHead, RetrySection, check_key,
+    AgentLimitsSection, CompactionSection, HttpProviderFile, MainFile, ProviderHead, RetrySection,
+    check_key,
 };
 use super::{
     Config, DEMO, HttpProvider, Key, ModelChoice, ProviderConfig, ProviderKind, ProviderType,
@@ -68,6 +70,8 @@ pub(super) fn load(dir: &Path, environment: &Environment) -> Result<Config, Conf
     });
     let mut config = config(main.unwrap_or_default(), providers, warnings);
     config.agents = agents;
+    config.instructions = load_instructions(dir, &mut config.warnings);
+    config.skills = load_skills(dir, &mut config.warnings);
     config.approval.rules.extend(approved);
     if faults.is_empty() {
         Ok(config)
@@ -97,16 +101,27 @@ fn config(
         }),
         environment_allow: main.environment.allow,
         step_limit: main.step_limit.map(|limit| limit.0),
+        repeat_limit: main.repeat_limit.map(|limit| limit.0),
         retry: retry(&main.retry),
         compaction: compaction(&main.compaction),
         idle_exit: main.idle_exit_seconds.map(|seconds| seconds.0),
         keep_trash: main.trash.keep_days.map(|days| days.0),
         unload_after: main.unload_after_seconds.map(|seconds| seconds.0),
         approval: approvals::policy(main.approval),
+        agent_limits: agent_limits(&main.agent_limits),
         providers,
         agents: BTreeMap::new(),
+        instructions: None,
+        skills: Vec::new(),
         warnings,
     }
+}
+
+fn agent_limits(section: &AgentLimitsSection) -> AgentLimits {
+    let mut limits = AgentLimits::default();
+    limits.depth = section.depth.map_or(limits.depth, |depth| depth.0);
+    limits.open = section.open.map_or(limits.open, |open| open.0);
+    limits
 }
 
 fn compaction(section: &CompactionSection) -> CompactionPolicy {

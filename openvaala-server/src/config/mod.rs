@@ -5,6 +5,7 @@
 
 mod agents;
 mod approvals;
+mod context_files;
 mod detect;
 mod fault;
 mod load;
@@ -17,10 +18,12 @@ use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use openvaala_core::context::Skill;
 use openvaala_core::dialect::http::Secret;
-use openvaala_core::{ApprovalPolicy, CompactionPolicy, ContextWindows, RetryPolicy};
+use openvaala_core::{AgentLimits, ApprovalPolicy, CompactionPolicy, ContextWindows, RetryPolicy};
 use openvaala_protocol::approval::ApprovalRule;
 use openvaala_protocol::conversation::ModelRef;
+use openvaala_protocol::item::Instructions;
 
 pub use self::approvals::AddRuleError;
 pub use self::detect::LocalProbe;
@@ -128,6 +131,8 @@ pub struct Config {
     pub environment_allow: Vec<String>,
     /// How many model responses a turn may take; `None` means the runtime's own limit.
     pub step_limit: Option<u32>,
+    /// At how many equal tool calls in a row, with equal results, a turn fails; `None` means the runtime's own limit, 0 never.
+    pub repeat_limit: Option<u32>,
     /// How often a failed model request is asked again.
     pub retry: RetryPolicy,
     /// When a conversation is summarised by itself.
@@ -140,10 +145,16 @@ pub struct Config {
     pub unload_after: Option<Duration>,
     /// Which tool calls run without a question: what `openvaala.yaml` says, and the rules of `approvals.yaml`.
     pub approval: ApprovalPolicy,
+    /// How many agents may work in a conversation besides the main one.
+    pub agent_limits: AgentLimits,
     /// The providers by name.
     pub providers: BTreeMap<String, ProviderConfig>,
     /// The agents by name.
     pub agents: BTreeMap<String, AgentConfig>,
+    /// Instructions for every conversation, of `AGENTS.md`.
+    pub instructions: Option<Instructions>,
+    /// Skills for every conversation, of `skills/NAME/SKILL.md`.
+    pub skills: Vec<Skill>,
     /// What is in order but will not work, in words.
     pub warnings: Vec<String>,
 }

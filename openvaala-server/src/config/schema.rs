@@ -37,6 +37,8 @@ pub(super) struct MainFile {
     pub(super) environment: EnvironmentSection,
     #[serde(default, deserialize_with = "given")]
     pub(super) step_limit: Option<StepLimit>,
+    #[serde(default, deserialize_with = "given")]
+    pub(super) repeat_limit: Option<RepeatLimit>,
     pub(super) retry: RetrySection,
     #[serde(default, deserialize_with = "given")]
     pub(super) idle_exit_seconds: Option<Seconds>,
@@ -45,6 +47,38 @@ pub(super) struct MainFile {
     pub(super) unload_after_seconds: Option<Seconds>,
     pub(super) compaction: CompactionSection,
     pub(super) approval: ApprovalSection,
+    pub(super) agent_limits: AgentLimitsSection,
+}
+
+/// `agent_limits` in `openvaala.yaml`.
+#[derive(Debug, Default, Deserialize)]
+#[serde(
+    default,
+    deny_unknown_fields,
+    expecting = "`depth` or `open`, each with a number"
+)]
+pub(super) struct AgentLimitsSection {
+    #[serde(default, deserialize_with = "given")]
+    pub(super) depth: Option<AgentNumber>,
+    #[serde(default, deserialize_with = "given")]
+    pub(super) open: Option<AgentNumber>,
+}
+
+/// A number of agents, or of levels of them.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct AgentNumber(pub(super) usize);
+
+impl<'de> Deserialize<'de> for AgentNumber {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        from_number(
+            deserializer,
+            "a number of agents",
+            |number| match usize::try_from(number) {
+                Ok(number @ 0..=1_000) => Ok(Self(number)),
+                _ => Err(format!("{number} is out of range: expected 0 to 1000")),
+            },
+        )
+    }
 }
 
 /// `approval` in `openvaala.yaml`.
@@ -52,12 +86,14 @@ pub(super) struct MainFile {
 #[serde(
     default,
     deny_unknown_fields,
-    expecting = "`mode` with a name, or `rules` with a list"
+    expecting = "`mode` with a name, `rules` with a list, or `answer_within_seconds` with a number"
 )]
 pub(super) struct ApprovalSection {
     #[serde(default, deserialize_with = "given")]
     pub(super) mode: Option<ApprovalMode>,
     pub(super) rules: Vec<ApprovalRule>,
+    #[serde(default, deserialize_with = "given")]
+    pub(super) answer_within_seconds: Option<Seconds>,
 }
 
 /// `approvals.yaml`, which the server writes.
@@ -416,6 +452,29 @@ impl<'de> Deserialize<'de> for StepLimit {
                 Ok(steps) => Ok(Self(steps)),
                 Err(_) => Err(format!(
                     "{steps} is out of range: expected 1 to {}",
+                    u32::MAX
+                )),
+            },
+        )
+    }
+}
+
+/// At how many equal calls in a row, with equal results, a turn fails.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct RepeatLimit(pub(super) u32);
+
+impl<'de> Deserialize<'de> for RepeatLimit {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        from_number(
+            deserializer,
+            "a number of calls",
+            |calls| match u32::try_from(calls) {
+                Ok(1) => {
+                    Err("one call repeats nothing: expected 0 (never) or at least 2".to_owned())
+                }
+                Ok(calls) => Ok(Self(calls)),
+                Err(_) => Err(format!(
+                    "{calls} is out of range: expected 0 (never), or 2 to {}",
                     u32::MAX
                 )),
             },

@@ -211,6 +211,7 @@ async fn perform(
         Call::ConversationGet(params) => raw(conversation::get(context, params).await?),
         Call::SessionSend(params) => raw(session::send(context, params).await?),
         Call::SessionInterrupt(params) => raw(session::interrupt(context, params).await?),
+        Call::SessionTree(params) => raw(session::tree(context, params).await?),
         Call::SessionCompact(params) => raw(compaction::compact(context, params).await?),
         Call::SessionUncompact(params) => raw(compaction::uncompact(context, params).await?),
         Call::SessionItems(params) => raw(session::items(context, params).await?),

@@ -7,7 +7,7 @@ use openvaala_core::{BlobQuery, ConversationHandle, Input, ItemsQuery};
 use openvaala_protocol::id::ConversationId;
 use openvaala_protocol::rpc::params::session::{
     BlobParams, BlobResult, InterruptParams, InterruptResult, ItemsParams, ItemsResult, SendParams,
-    SendResult,
+    SendResult, TreeParams, TreeResult,
 };
 use openvaala_protocol::rpc::{ErrorCode, RpcError};
 
@@ -49,9 +49,17 @@ pub(crate) async fn interrupt(
     params: InterruptParams,
 ) -> Result<InterruptResult, RpcError> {
     let conversation = open(context, params.conversation_id).await?;
-    let interrupted = conversation.interrupt(params.session_id).await;
+    let interrupted = conversation.interrupt_within(params.session_id, params.scope);
     Ok(InterruptResult {
-        turn_id: interrupted.map_err(|error| rpc_error(&error))?,
+        turn_id: interrupted.await.map_err(|error| rpc_error(&error))?,
+    })
+}
+
+pub(crate) async fn tree(context: &Context, params: TreeParams) -> Result<TreeResult, RpcError> {
+    let conversation = open(context, params.conversation_id).await?;
+    let sessions = conversation.tree().await;
+    Ok(TreeResult {
+        sessions: sessions.map_err(|error| rpc_error(&error))?,
     })
 }
 

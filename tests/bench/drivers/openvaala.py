@@ -16,6 +16,7 @@ SETTINGS = """default_model:
   provider: bench
   model: fake
 step_limit: 1000
+repeat_limit: 0
 """
 PROVIDER = """type: openai_chat
 base_url: {url}/v1

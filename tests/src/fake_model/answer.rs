@@ -60,6 +60,17 @@ impl Answer {
         Self::stream().call(id, name, arguments).end()
     }
 
+    /// No answer: the request is taken, and not even a head comes back.
+    #[must_use]
+    pub fn silence() -> Self {
+        Self {
+            status: 200,
+            headers: Vec::new(),
+            steps: vec![Step::Stall],
+            calls: 0,
+        }
+    }
+
     /// An answer that is an error, in the shape in which OpenAI sends them.
     #[must_use]
     pub fn error(status: u16, code: &str, message: &str) -> Self {

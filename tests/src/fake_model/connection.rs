@@ -53,6 +53,9 @@ fn respond(request: HttpRequest, behaviour: &Behaviour, seen: &Sender<Seen>) -> 
 }
 
 async fn write_answer(stream: &mut TcpStream, answer: Answer) -> io::Result<()> {
+    if let [Step::Stall, ..] = answer.steps.as_slice() {
+        return pending().await;
+    }
     let mut head = format!("HTTP/1.1 {} Scripted\r\n", answer.status);
     for (name, value) in &answer.headers {
         head.push_str(&format!("{name}: {value}\r\n"));

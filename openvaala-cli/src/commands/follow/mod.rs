@@ -23,7 +23,9 @@ use openvaala_protocol::rpc::method::{
     ApprovalAnswer, ConversationSubscribe, SessionInterrupt, SessionSend,
 };
 use openvaala_protocol::rpc::params::conversation::SubscribeParams;
-use openvaala_protocol::rpc::params::session::{InterruptParams, SendMode, SendParams};
+use openvaala_protocol::rpc::params::session::{
+    InterruptParams, InterruptScope, SendMode, SendParams,
+};
 use serde_json::value::RawValue;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
@@ -210,6 +212,7 @@ impl Follower {
                 let params = InterruptParams {
                     conversation_id,
                     session_id: None,
+                    scope: InterruptScope::Turn,
                 };
                 interrupting.set(client.call::<SessionInterrupt>(params).fuse());
             }
@@ -288,7 +291,10 @@ impl Follower {
     }
 
     fn entry(&mut self, entry: &Entry) -> Result<(), Stop> {
-        if self.own.has(entry) || self.mode == Mode::Json {
+        // What an agent below begins with was said elsewhere before.
+        let root = self.conversation.root_session;
+        let is_below = matches!(entry, Entry::Item { session_id, .. } if *session_id != root);
+        if !is_below && self.own.has(entry) || self.mode == Mode::Json {
             let shown = self.screen.entry(entry)?;
             self.show(shown)?;
         }
@@ -298,7 +304,6 @@ impl Follower {
                 session_id, item, ..
             } => {
                 // What agents below the root ask is asked for this prompt as well.
-                let is_below = *session_id != self.conversation.root_session;
                 if is_below || self.own.turn.is_some() && item.head().turn == self.own.turn {
                     self.asking.see(*session_id, item);
                 }

@@ -355,6 +355,8 @@ fn what_is_not_said_by_anybody_is_worded_for_the_model() {
             item(5, &Interruption::new(InterruptionCause::Requested)),
             item(6, &Interruption::new(InterruptionCause::Shutdown)),
             item(7, &Interruption::new(InterruptionCause::Crash)),
+            item(8, &Interruption::new(InterruptionCause::StepLimit)),
+            item(9, &Interruption::new(InterruptionCause::RepeatLimit)),
         ],
         &[
             "user: Instructions from /w/AGENTS.md:/<instructions>/be kind/</instructions>",
@@ -364,6 +366,8 @@ fn what_is_not_said_by_anybody_is_worded_for_the_model() {
             "user: [interrupted by the user]",
             "user: [interrupted: the runtime was stopped]",
             "user: [interrupted: the runtime ended without notice]",
+            "user: [ended: the turn took as many steps as a turn may]",
+            "user: [ended: the same call had the same result too often in a row]",
         ],
     );
 }

@@ -7,8 +7,9 @@ use openvaala_protocol::conversation::{Conversation, WorkLocation};
 use openvaala_protocol::item::ExecutorChange;
 use tokio::sync::oneshot;
 
-use super::{ConversationLoop, Done, Event, Reply, Wait, workspaces};
+use super::{ConversationLoop, Done, Event, Wait, workspaces};
 use crate::conversation::ConversationChange;
+use crate::conversation::command::Reply;
 use crate::error::RuntimeError;
 use crate::session::Request;
 

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use openvaala_protocol::id::{ItemId, SessionId, TurnId};
-use openvaala_protocol::item::{ContextSummary, Item, ItemKind, UserMessage};
+use openvaala_protocol::item::{AgentMessage, ContextSummary, Item, ItemKind, UserMessage};
 
 use crate::context::undone_by;
 use crate::dao::record::{SessionState, TurnState};
@@ -32,6 +32,10 @@ impl RecentItems {
     /// Begins for a session and its latest turns. With `damaged`, a newer state may be lost.
     pub(crate) fn new(session: &SessionState, turns: &[TurnState], damaged: bool) -> Self {
         let open = || turns.iter().filter(|turn| turn.ended_at.is_none());
+        // A crash between the end of a turn and the session's state leaves a state from before the turn's last items.
+        let is_stale =
+            |turn: &TurnState| turn.ended_at.is_some() && session.active_turn == Some(turn.id);
+        let is_stale = turns.iter().any(is_stale);
         Self {
             session: session.id,
             open: open().map(|turn| turn.id).collect(),
@@ -39,7 +43,7 @@ impl RecentItems {
             known: turns.iter().map(|turn| turn.id).collect(),
             met_known: false,
             met_turn: false,
-            has_last_pos: session.last_pos > 0 && !damaged,
+            has_last_pos: session.last_pos > 0 && !damaged && !is_stale,
             items: Vec::new(),
             cursor: 0,
             is_complete: false,
@@ -93,9 +97,12 @@ impl RecentItems {
     }
 
     fn begun_by(&mut self, item: &Item) {
-        if let (Some(turn), Some(Ok(message))) = (item.head().turn, item.body::<UserMessage>())
-            && !message.steer
-        {
+        let begins = match item.head().kind {
+            ItemKind::UserMessage => is_no_steer(item.body::<UserMessage>(), |body| body.steer),
+            ItemKind::AgentMessage => is_no_steer(item.body::<AgentMessage>(), |body| body.steer),
+            _ => false,
+        };
+        if let (Some(turn), true) = (item.head().turn, begins) {
             self.unbegun.remove(&turn);
         }
     }
@@ -105,6 +112,11 @@ impl RecentItems {
         self.items.reverse();
         self.items
     }
+}
+
+/// Whether a message has begun a turn; one that was read in the middle of it has not.
+fn is_no_steer<B, E>(body: Option<Result<B, E>>, is_steer: impl Fn(&B) -> bool) -> bool {
+    matches!(body, Some(Ok(body)) if !is_steer(&body))
 }
 
 /// Collects the items that come after the last summary, and that summary.

@@ -156,6 +156,7 @@ impl Backwards {
             })
         };
         has_state(&conversation.root_session)
+            && conversation.children.iter().all(has_state)
             && self
                 .with_items
                 .iter()

@@ -45,6 +45,7 @@ fn conversation(title: usize) -> State {
         damaged: None,
         archived: false,
         forked_from: None,
+        children: Vec::new(),
     })
 }
 
@@ -67,6 +68,7 @@ fn session(number: u128, active: Option<TurnId>, last_pos: u64) -> State {
         created_at: Timestamp::from_millis(0),
         updated_at: Timestamp::from_millis(0),
         context_tokens: None,
+        child: None,
     })
 }
 

@@ -11,7 +11,8 @@ use super::{Compaction, Order, TRIES, Wanted};
 use crate::agent::{Failure, Tick};
 use crate::context::{Replaced, Survey};
 use crate::model::{ModelErrorKind, ModelEvent, PartKind, StopReason};
-use crate::session::machine::{Effect, SessionMachine};
+use crate::session::event::Effect;
+use crate::session::machine::SessionMachine;
 
 /// The most bytes of older messages of the user that are kept word for word.
 const MESSAGES: usize = 64 << 10;
@@ -219,6 +220,7 @@ impl SessionMachine {
         let item = self.scribe.append(tick, turn, summary);
         self.scribe.forget(summary.up_to);
         self.instruct(tick, turn, instructions);
+        self.has_summarised();
         self.state.context_tokens = None;
         self.compaction.overflow = None;
         self.save(tick);

@@ -19,8 +19,8 @@ use crate::model::{Message, Messages, ModelRequest};
 use crate::runtime::Definitions;
 use crate::session::compaction::{Order, Wanted};
 use crate::session::context::images_of;
+use crate::session::event::{Event, ReplyId};
 use crate::session::handle::{CompactionCommand, Reply};
-use crate::session::machine::{Event, ReplyId};
 
 /// Those who wait for a summary, or for one to be taken back.
 #[derive(Debug, Default)]
@@ -109,15 +109,14 @@ impl SessionLoop {
     /// Finds out what a summary needs besides the items.
     pub(super) fn survey(&mut self, request: u64, load: bool) {
         let deps = Arc::clone(&self.deps);
-        let provider = self.machine.model().provider.clone();
-        let agent = self.machine.agent_name().map(str::to_owned);
+        let nature = self.machine.nature();
         let definitions = Arc::clone(&self.deps.around.definitions.borrow());
         self.work.spawn(async move {
             let running = deps.commands.list().await.into_iter().filter(is_running);
             let commands = running
                 .map(|command| format!("{}: {}", command.id, command.line))
                 .collect();
-            let result = find(&deps, definitions, &provider, agent.as_deref(), load).await;
+            let result = find(&deps, definitions, nature, load).await;
             Done::Surveyed {
                 request,
                 result: result.map(Box::new),

@@ -9,7 +9,7 @@ use futures::stream::BoxStream;
 use super::{Prepared, SessionLoop, with_causes};
 use crate::agent::{AgentEvent, Failure};
 use crate::model::{ModelError, ModelErrorKind, ModelEvent, ModelRequest};
-use crate::session::machine::Event;
+use crate::session::event::Event;
 
 /// A running request and its answer.
 pub(super) type Asked = Option<(Question, BoxStream<'static, Result<ModelEvent, ModelError>>)>;

@@ -9,14 +9,15 @@ use openvaala_protocol::item::{Item, ItemKind, ToolResultStatus};
 
 use super::{Done, Findings, REAP, SessionDeps, SessionLoop};
 use crate::agent::{RunningCall, ToolOutcome};
-use crate::conversation::Sent;
+use crate::conversation::{Sent, Upward};
+use crate::dao::record::{Report, State};
 use crate::dao::tail;
 use crate::error::RuntimeError;
 use crate::journal::Commit;
 use crate::runtime::Definitions;
 use crate::session::context::load_context;
-use crate::session::machine::{Effect, Refusal, ReplyId};
-use crate::session::prepare::prepare;
+use crate::session::event::{Effect, Refusal, ReplyId};
+use crate::session::prepare::{Nature, prepare};
 use crate::session::tools::run_tool;
 
 impl SessionLoop {
@@ -113,6 +114,10 @@ impl SessionLoop {
                 summary,
             } => self.orders.compacted(reply, item, *summary),
             Effect::Uncompacted { reply, summary } => self.orders.uncompacted(reply, summary),
+            Effect::Heard { messages } => {
+                // The conversation ends after its sessions.
+                let _ = self.deps.around.up.send(Upward::Heard(messages));
+            }
         }
     }
 
@@ -134,9 +139,15 @@ impl SessionLoop {
         self.writing = true;
         let deps = Arc::clone(&self.deps);
         // What a person said must not stay in memory only.
-        let is_message = |item: &Item| item.head().kind == ItemKind::UserMessage;
+        let is_message = |item: &Item| {
+            matches!(
+                item.head().kind,
+                ItemKind::UserMessage | ItemKind::AgentMessage
+            )
+        };
         let queued = !self.machine.is_queue_empty();
         let promote = queued || commit.batch.items.iter().any(is_message);
+        let reports = reports_in(&commit);
         self.work.spawn(async move {
             let result = deps
                 .around
@@ -146,6 +157,7 @@ impl SessionLoop {
             Done::Written {
                 n: commit.n,
                 result,
+                reports,
             }
         });
     }
@@ -163,13 +175,12 @@ impl SessionLoop {
         let (handle, cancel) = Cancel::new();
         self.cancel = Some((handle, cancel));
         let deps = Arc::clone(&self.deps);
-        let provider = self.machine.model().provider.clone();
-        let agent = self.machine.agent_name().map(str::to_owned);
+        let nature = self.machine.nature();
         let definitions = Arc::clone(&self.deps.around.definitions.borrow());
         self.machine.set_limits(definitions.limits());
         self.set_compaction(&definitions);
         self.work.spawn(async move {
-            let result = find(&deps, definitions, &provider, agent.as_deref(), load).await;
+            let result = find(&deps, definitions, nature, load).await;
             let result = result.map(Box::new);
             Done::Prepared { turn, result }
         });
@@ -211,15 +222,24 @@ impl SessionLoop {
     }
 }
 
+/// What a session has to report once that is written.
+fn reports_in(commit: &Commit) -> Vec<Report> {
+    let states = commit.batch.states.iter();
+    let mut reports = states.filter_map(|state| match state {
+        State::Session(session) => Some(session.child.as_ref()?.reports.clone()),
+        _ => None,
+    });
+    reports.next().unwrap_or_default()
+}
+
 /// Opens what a turn works with; with `load` it reads what requests are made from as well.
 pub(super) async fn find(
     deps: &SessionDeps,
     definitions: Arc<Definitions>,
-    provider: &str,
-    agent: Option<&str>,
+    nature: Nature,
     load: bool,
 ) -> Result<Findings, RuntimeError> {
-    let (prepared, instructions) = prepare(deps, definitions, provider, agent).await?;
+    let (prepared, instructions) = prepare(deps, definitions, nature).await?;
     let context = if load {
         Some(load_context(&deps.around).await?)
     } else {

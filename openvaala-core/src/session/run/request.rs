@@ -7,7 +7,7 @@ use openvaala_storage::Error;
 
 use super::{Done, SessionDeps, SessionLoop};
 use crate::error::RuntimeError;
-use crate::session::machine::{Event, ReplyId};
+use crate::session::event::{Event, ReplyId};
 use crate::session::pending::PendingChange;
 use crate::session::request::Request;
 use crate::session::tools::store_image;

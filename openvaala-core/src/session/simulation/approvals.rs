@@ -1,14 +1,17 @@
 //! Questions whether a call may run: who answers when, and what must be on disk then.
 
+use std::collections::{BTreeMap, BTreeSet};
+
 use openvaala_protocol::approval::{ApprovalAnswer, ApprovalScope};
+use openvaala_protocol::conversation::TurnStatus;
 use openvaala_protocol::id::ItemId;
-use openvaala_protocol::item::{Approval, ApprovalState, ItemKind, ToolCall};
+use openvaala_protocol::item::{Approval, ApprovalState, Item, ItemKind, ToolCall, ToolResult};
 use uuid::Uuid;
 
 use super::{Disk, Simulation};
 use crate::agent::RunningCall;
 use crate::conversation::AnswerApproval;
-use crate::session::machine::Event;
+use crate::session::event::Event;
 
 impl Disk {
     /// The last writing of an approval.
@@ -19,6 +22,23 @@ impl Disk {
             .rev()
             .filter_map(|item| item.body::<Approval>()?.ok());
         approvals.find(|approval| is_it(approval))
+    }
+
+    /// The questions of the turn that runs that nobody has answered; `None` without such a turn.
+    pub(super) fn open_questions(&self) -> Option<Vec<ItemId>> {
+        let mut turns = self.turns.values();
+        let running = turns.find(|turn| turn.status == TurnStatus::Running)?;
+        let of_turn = |item: &&Item| item.head().turn == Some(running.id);
+        let items = || self.items.iter().filter(of_turn);
+        let mut states: BTreeMap<ItemId, Approval> = items()
+            .filter_map(|item| Some((item.head().id, item.body::<Approval>()?.ok()?)))
+            .collect();
+        let results = items().filter_map(|item| item.body::<ToolResult>()?.ok());
+        let answered: BTreeSet<ItemId> = results.map(|result| result.call).collect();
+        states.retain(|_, approval| {
+            approval.state == ApprovalState::Pending && !answered.contains(&approval.call)
+        });
+        Some(states.into_keys().collect())
     }
 
     /// The item of a call.
@@ -66,6 +86,23 @@ impl Simulation {
             self.event(Event::AnswerApproval { reply, answer });
         }
         !open.is_empty()
+    }
+
+    /// A restart leaves exactly those questions open.
+    pub(super) fn expect_open(&mut self, questions: &[ItemId]) {
+        let left = self.machine.open_approvals(self.setup.conversation_id);
+        let calls = left.iter().map(|question| question.approval.call);
+        self.left_calls.extend(calls);
+        let open = left.iter().map(|question| question.approval_id);
+        let mut open: Vec<ItemId> = open.collect();
+        open.sort();
+        assert_eq!(open, questions, "what is asked is asked after a restart");
+    }
+
+    pub(super) fn note_start(&mut self, call: &RunningCall) {
+        let call = self.disk.call_of(&call.call_id);
+        let is_late = call.is_some_and(|call| self.left_calls.contains(&call));
+        self.late_starts += usize::from(is_late);
     }
 
     pub(super) fn expect_approved(&self, call: &RunningCall) {

@@ -9,7 +9,7 @@ use openvaala_protocol::item::ExecutorChange;
 use uuid::Uuid;
 
 use super::Simulation;
-use crate::session::machine::{Event, Refusal, ReplyId};
+use crate::session::event::{Event, Refusal, ReplyId};
 use crate::session::pending::PendingChange;
 use crate::session::request::{Answer, Request, SessionChange};
 

@@ -17,7 +17,7 @@ use crate::agent::Failure;
 use crate::context::Survey;
 use crate::model::{ModelErrorKind, ModelEvent, PartKind, StopReason};
 use crate::session::compaction::{Order, Wanted};
-use crate::session::machine::Event;
+use crate::session::event::Event;
 
 impl Simulation {
     pub(super) fn order(&mut self, detail: u8) {
@@ -93,6 +93,7 @@ impl Simulation {
             2 => self.send(SendMode::Steer, detail),
             _ => {
                 let _ = self.advance(&Ways {
+                    prepared: 1,
                     survey: detail,
                     summary: detail,
                     // Some text, a tool call, an answer that leaves room or none, a request that is too long.
@@ -125,6 +126,60 @@ proptest! {
     fn every_schedule_with_summaries_keeps_the_invariants(steps in schedule()) {
         run(steps);
     }
+}
+
+#[test]
+fn the_last_place_is_known_though_the_state_after_the_end_of_a_turn_is_missing() {
+    // The last step is a crash after the turn's state; the last item written has not the last place.
+    run(vec![
+        (48, 0),
+        (35, 0),
+        (3, 0),
+        (3, 40),
+        (2, 215),
+        (3, 0),
+        (0, 0),
+        (2, 1),
+        (0, 0),
+        (51, 0),
+        (19, 0),
+        (2, 244),
+        (98, 77),
+        (3, 0),
+        (3, 0),
+        (16, 0),
+        (19, 0),
+        (19, 0),
+        (131, 0),
+        (19, 0),
+        (3, 72),
+        (3, 180),
+        (3, 48),
+        (3, 30),
+        (3, 0),
+        (98, 77),
+        (3, 0),
+        (3, 0),
+        (3, 0),
+        (3, 0),
+        (3, 49),
+        (3, 59),
+        (210, 11),
+        (3, 0),
+        (3, 0),
+        (3, 220),
+        (208, 0),
+        (19, 0),
+        (3, 92),
+        (3, 24),
+        (3, 128),
+        (3, 174),
+        (3, 0),
+        (3, 65),
+        (3, 0),
+        (19, 0),
+        (82, 8),
+    ]);
 }
 
 /// A simulation that never comes to a summary proves nothing about them.

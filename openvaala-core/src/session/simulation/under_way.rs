@@ -1,13 +1,15 @@
 //! How what is under way goes on, and comes to its end.
 
 use openvaala_protocol::conversation::TurnStatus;
+use openvaala_protocol::item::InterruptionCause;
 use pretty_assertions::assert_eq;
 
 use super::{Simulation, open_calls};
-use crate::session::machine::Event;
+use crate::session::event::Event;
 
 /// How what is under way goes on: choices of a schedule.
 pub(super) struct Ways {
+    pub(super) prepared: u8,
     pub(super) survey: u8,
     pub(super) summary: u8,
     pub(super) model: u8,
@@ -16,6 +18,7 @@ pub(super) struct Ways {
 
 /// Ways that bring everything to an end.
 const WAYS_OUT: Ways = Ways {
+    prepared: 1,
     survey: 1,
     summary: 3,
     model: 7,
@@ -30,7 +33,7 @@ impl Simulation {
         } else if self.finding {
             self.found();
         } else if self.preparing.is_some() {
-            self.prepared(1);
+            self.prepared(ways.prepared);
         } else if self.surveying.is_some() {
             self.surveyed(ways.survey);
         } else if self.summarising.is_some() {
@@ -39,12 +42,29 @@ impl Simulation {
             self.model(ways.model);
         } else if !self.tools.is_empty() {
             self.tool_ends(ways.tool);
-        } else if let Some((turn, alarm)) = self.alarm.take() {
-            self.event(Event::Alarm { turn, alarm });
         } else {
-            return false;
+            return self.alarm();
         }
         true
+    }
+
+    /// The process ends in good order, and another begins.
+    pub(super) fn stop(&mut self) {
+        if let Some(failure) = self.needs_reload.take() {
+            self.restart(Some(failure));
+        }
+        self.event(Event::Stop);
+        let cause = InterruptionCause::Shutdown;
+        self.event(Event::Interrupt { reply: None, cause });
+        for _ in 0..20_000 {
+            let running = self.machine.running_turn().is_some() && !self.machine.is_parked();
+            if !running && !self.machine.is_compacting() && self.commits.is_empty() {
+                self.restart(None);
+                return;
+            }
+            assert!(self.advance(&WAYS_OUT), "nothing ends what runs");
+        }
+        panic!("a stop has no end");
     }
 
     /// Lets everything that is under way come to its end.

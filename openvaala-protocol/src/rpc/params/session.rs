@@ -5,6 +5,7 @@ use serde_json::value::RawValue;
 
 use crate::approval::ApprovalMode;
 use crate::content::{BlobRef, Content};
+use crate::conversation::Session;
 use crate::event::Entry;
 use crate::id::{ConversationId, ItemId, SessionId, TurnId};
 
@@ -91,6 +92,29 @@ pub struct InterruptParams {
     /// Which session of it; `None` means the root.
     #[serde(default)]
     pub session_id: Option<SessionId>,
+    /// How far the interrupt reaches.
+    #[serde(default, skip_serializing_if = "InterruptScope::is_turn")]
+    #[cfg_attr(feature = "schema", ts(as = "Option<_>", optional))]
+    pub scope: InterruptScope,
+}
+
+/// How far an interrupt reaches.
+#[derive(Clone, Copy, Debug, Default, Deserialize, Eq, Hash, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema, ts_rs::TS))]
+#[serde(rename_all = "snake_case")]
+#[non_exhaustive]
+pub enum InterruptScope {
+    /// The session's turn, and the agents that it waits for; those in the background go on.
+    #[default]
+    Turn,
+    /// The session's turn, and those of all agents below it.
+    Tree,
+}
+
+impl InterruptScope {
+    const fn is_turn(&self) -> bool {
+        matches!(self, Self::Turn)
+    }
 }
 
 /// Result of `session/interrupt`.
@@ -202,4 +226,31 @@ pub struct BlobResult {
     /// Where to go on; `None` at the end.
     #[cfg_attr(feature = "schema", ts(type = "number | null"))]
     pub next: Option<u64>,
+}
+
+/// Parameters of `session/tree`.
+#[derive(Clone, Debug, Deserialize, Eq, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema, ts_rs::TS))]
+#[cfg_attr(
+    feature = "schema",
+    schemars(rename = "SessionTreeParams"),
+    ts(rename = "SessionTreeParams")
+)]
+#[serde(deny_unknown_fields)]
+pub struct TreeParams {
+    /// Which conversation.
+    pub conversation_id: ConversationId,
+}
+
+/// Result of `session/tree`.
+#[derive(Clone, Debug, Deserialize, Eq, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema, ts_rs::TS))]
+#[cfg_attr(
+    feature = "schema",
+    schemars(rename = "SessionTreeResult"),
+    ts(rename = "SessionTreeResult")
+)]
+pub struct TreeResult {
+    /// The sessions: the root first, and each before those that its agent has started, in the order of their start.
+    pub sessions: Vec<Session>,
 }

@@ -55,6 +55,8 @@ impl Bench {
         let options = LocalOptions::new([("PATH".to_owned(), path)]);
         let definitions = Definitions {
             step_limit: 1_000,
+            // The steps are all the same.
+            repeat_limit: 0,
             ..Definitions::default()
         };
         let runtime = Runtime::builder()
