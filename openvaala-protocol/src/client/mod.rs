@@ -20,16 +20,18 @@
 //! # }
 //! ```
 //!
-//! Everything here must run within a tokio runtime whose I/O and time are enabled. A connection that ends stays
-//! ended: connect again, and subscribe again with the last cursor, to go on without a gap.
+//! Everything here must run within a tokio runtime whose I/O and time are enabled. The connection of a [`Client`] that ends stays
+//! ended; a [`SteadyClient`] opens it again, and its watches go on where they were, without a gap and without a double.
 
 mod connection;
 mod error;
 mod notices;
 mod open;
+mod steady;
+mod view;
 
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;
 
 use std::fmt;
 use std::sync::Arc;
@@ -39,6 +41,8 @@ use tokio::time::timeout;
 
 pub use self::error::ClientError;
 pub use self::notices::Notices;
+pub use self::steady::{Locate, Located, SteadyClient, SteadyOptions, Watch, WatchEvent};
+pub use self::view::{VIEW_ITEMS, View, ViewFault};
 
 use self::connection::Link;
 use crate::PROTOCOL_VERSION;

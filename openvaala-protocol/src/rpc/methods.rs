@@ -20,6 +20,8 @@ use super::params::{
 pub trait Method {
     /// Its name on the wire.
     const NAME: &'static str;
+    /// Whether carrying it out twice is the same as once, so that a client whose answer was lost may send it again.
+    const REPEATABLE: bool;
     /// What it takes.
     type Params: DeserializeOwned + Serialize + Send;
     /// What it gives.
@@ -44,6 +46,8 @@ pub struct MethodInfo {
     pub about: &'static str,
     /// The errors it gives besides those that any method can give.
     pub errors: &'static [ErrorCode],
+    /// Whether a client whose answer was lost may send it again: carrying it out twice is the same as once.
+    pub repeatable: bool,
     /// The protocol version that brought it.
     pub since: &'static str,
 }
@@ -62,11 +66,11 @@ pub struct NotificationInfo {
 
 macro_rules! methods {
     ($($(#[doc = $about:literal])+ $variant:ident = $name:literal: $($params:ident)::+ => $($result:ident)::+,
-        [$($error:ident),*], $since:literal;)+) => {
+        [$($error:ident),*], $since:literal $(, $once:ident)?;)+) => {
         /// The methods as types.
         pub mod method {
             #[allow(unused_imports, reason = "not every row names every module")]
-            use super::{approval, check, compaction, conversation, pending, provider, server, session, trash, update};
+            use super::{approval, check, compaction, conversation, is_repeatable, pending, provider, server, session, trash, update};
 
             $($(#[doc = $about])+
             #[derive(Clone, Copy, Debug)]
@@ -74,6 +78,7 @@ macro_rules! methods {
 
             impl super::Method for $variant {
                 const NAME: &'static str = $name;
+                const REPEATABLE: bool = is_repeatable(&[$(stringify!($once))?]);
                 type Params = $($params)::+;
                 type Result = $($result)::+;
             })+
@@ -105,6 +110,7 @@ macro_rules! methods {
             name: $name,
             about: concat!($($about, "\n"),+),
             errors: &[$($error),*],
+            repeatable: is_repeatable(&[$(stringify!($once))?]),
             since: $since,
         },)+];
 
@@ -187,6 +193,11 @@ macro_rules! notifications {
     };
 }
 
+/// A row of the table ends with `once` if its method does something each time.
+const fn is_repeatable(once: &[&str]) -> bool {
+    once.is_empty()
+}
+
 methods! {
     /// Opens the connection; must be the first request.
     ///
@@ -209,7 +220,7 @@ methods! {
     /// index anew. No byte is thrown away, and a damaged line in the middle is never touched.
     ServerCheck = "server/check": check::CheckParams => check::CheckResult, [ConversationNotFound, Runtime], "0.1";
     /// Creates an empty conversation; nothing is written to disk before its first message.
-    ConversationCreate = "conversation/create": conversation::CreateParams => conversation::CreateResult, [Runtime], "0.1";
+    ConversationCreate = "conversation/create": conversation::CreateParams => conversation::CreateResult, [Runtime], "0.1", once;
     /// Lists conversations, the last used first.
     ConversationList = "conversation/list": conversation::ListParams => conversation::ListResult, [Runtime], "0.1";
     /// Gives a conversation's state and that of its sessions and turns.
@@ -276,16 +287,16 @@ methods! {
     ///
     /// It works at the same locations with the same model and agent, and says in `forked_from` where it comes from. A cut that would
     /// separate a call from its result is refused with `invalid_params`, which names the nearest items that can be cut behind.
-    ConversationFork = "conversation/fork": update::ForkParams => update::ForkResult, [ConversationNotFound, SessionNotFound, Runtime], "0.1";
+    ConversationFork = "conversation/fork": update::ForkParams => update::ForkResult, [ConversationNotFound, SessionNotFound, Runtime], "0.1", once;
     /// Puts a summary in the place of what was said so far; the old items stay in the log.
     ///
     /// The model of the session writes it. With `preview` nothing changes but the count of tokens. The result comes
     /// when the summary is written down; `session/interrupt` ends the wait.
-    SessionCompact = "session/compact": compaction::CompactParams => compaction::CompactResult, [SessionBusy, ConversationNotFound, SessionNotFound, Overloaded, Runtime], "0.1";
+    SessionCompact = "session/compact": compaction::CompactParams => compaction::CompactResult, [SessionBusy, ConversationNotFound, SessionNotFound, Overloaded, Runtime], "0.1", once;
     /// Takes the last summary back: requests are made from the items that it stood for again.
     ///
     /// What was said since stays.
-    SessionUncompact = "session/uncompact": compaction::UncompactParams => compaction::UncompactResult, [SessionBusy, ConversationNotFound, SessionNotFound, Overloaded, Runtime], "0.1";
+    SessionUncompact = "session/uncompact": compaction::UncompactParams => compaction::UncompactResult, [SessionBusy, ConversationNotFound, SessionNotFound, Overloaded, Runtime], "0.1", once;
     /// Lists the open questions whether a tool call may run, of one conversation or of all that are open.
     ApprovalList = "approval/list": approval::ListParams => approval::ListResult, [ConversationNotFound, Runtime], "0.1";
     /// Answers such a question; the first answer counts, and everybody sees it as the approval written again.

@@ -46,6 +46,15 @@ fn methods(text: &mut String) {
         if !errors.is_empty() {
             let _ = writeln!(text, "- Errors of its own: {}", errors.join(", "));
         }
+        let again = if method.info.repeatable {
+            "yes"
+        } else {
+            "no: it does something each time"
+        };
+        let _ = writeln!(
+            text,
+            "- May be sent again when its answer was lost: {again}"
+        );
         let _ = writeln!(text, "- Since: {}", method.info.since);
     }
 }

@@ -1,4 +1,4 @@
-mod server;
+pub(crate) mod server;
 
 use std::time::Duration;
 

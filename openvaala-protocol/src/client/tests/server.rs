@@ -31,7 +31,7 @@ use crate::{ENDPOINT, PROTOCOL_VERSION};
 
 /// What the server answers before the WebSocket.
 #[derive(Clone, Copy)]
-pub(super) enum Manner {
+pub(crate) enum Manner {
     Right,
     /// To the challenge, an HTTP status and a text.
     RefuseChallenge(u16),
@@ -39,20 +39,20 @@ pub(super) enum Manner {
     RefuseUpgrade(u16),
 }
 
-pub(super) struct TestServer {
-    pub(super) address: SocketAddr,
-    pub(super) token: Token,
+pub(crate) struct TestServer {
+    pub(crate) address: SocketAddr,
+    pub(crate) token: Token,
     sockets: mpsc::UnboundedReceiver<ServerEnd>,
     _tasks: JoinSet<()>,
 }
 
 /// The server's end of one WebSocket.
-pub(super) struct ServerEnd {
-    pub(super) socket: WebSocketStream<TokioIo<Upgraded>>,
+pub(crate) struct ServerEnd {
+    pub(crate) socket: WebSocketStream<TokioIo<Upgraded>>,
 }
 
 impl TestServer {
-    pub(super) async fn start(manner: Manner) -> Self {
+    pub(crate) async fn start(manner: Manner) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = listener.local_addr().unwrap();
         let token = Token::generate().unwrap();
@@ -67,7 +67,7 @@ impl TestServer {
         }
     }
 
-    pub(super) fn options(&self) -> ConnectOptions {
+    pub(crate) fn options(&self) -> ConnectOptions {
         let peer = Peer {
             name: "test".to_owned(),
             version: "1".to_owned(),
@@ -75,7 +75,7 @@ impl TestServer {
         ConnectOptions::new(self.address, self.token.clone(), peer)
     }
 
-    pub(super) async fn socket(&mut self) -> ServerEnd {
+    pub(crate) async fn socket(&mut self) -> ServerEnd {
         self.sockets.recv().await.unwrap()
     }
 }
@@ -161,7 +161,7 @@ fn text(status: u16, text: &str) -> Response<Full<Bytes>> {
 
 impl ServerEnd {
     /// The next request.
-    pub(super) async fn request(&mut self) -> Value {
+    pub(crate) async fn request(&mut self) -> Value {
         loop {
             match self.socket.next().await.unwrap().unwrap() {
                 Message::Text(text) => return serde_json::from_str(&text).unwrap(),
@@ -171,32 +171,32 @@ impl ServerEnd {
         }
     }
 
-    pub(super) async fn say(&mut self, message: Value) {
+    pub(crate) async fn say(&mut self, message: Value) {
         self.socket
             .send(Message::text(message.to_string()))
             .await
             .unwrap();
     }
 
-    pub(super) async fn result(&mut self, request: &Value, result: Value) {
+    pub(crate) async fn result(&mut self, request: &Value, result: Value) {
         self.say(json!({ "jsonrpc": "2.0", "id": request["id"], "result": result }))
             .await;
     }
 
-    pub(super) async fn error(&mut self, request: &Value, error: Value) {
+    pub(crate) async fn error(&mut self, request: &Value, error: Value) {
         self.say(json!({ "jsonrpc": "2.0", "id": request["id"], "error": error }))
             .await;
     }
 
     /// Answers `initialize` as a server of this version does.
-    pub(super) async fn initialize(&mut self) -> Value {
+    pub(crate) async fn initialize(&mut self) -> Value {
         let request = self.request().await;
         self.result(&request, initialize_result()).await;
         request
     }
 }
 
-pub(super) fn initialize_result() -> Value {
+pub(crate) fn initialize_result() -> Value {
     json!({
         "protocol_version": PROTOCOL_VERSION,
         "server": { "name": "test-server", "version": "9" },
