@@ -54,6 +54,7 @@ pub mod dialect;
 pub mod environment;
 mod error;
 mod journal;
+mod mailbox;
 pub mod model;
 mod runtime;
 mod session;

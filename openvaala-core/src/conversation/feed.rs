@@ -21,6 +21,7 @@ use super::cursor::Position;
 use crate::dao::query::{self, States};
 use crate::dao::record::ConversationState;
 use crate::error::RuntimeError;
+use crate::mailbox::{self, mailbox};
 
 /// What waits for the feed at most; who writes waits, since nothing in the feed waits for anybody.
 const INBOX: usize = 1_024;
@@ -110,7 +111,7 @@ enum Message {
 
 /// The way into a feed.
 #[derive(Clone, Debug)]
-pub(crate) struct FeedSender(mpsc::Sender<Message>);
+pub(crate) struct FeedSender(mailbox::Sender<Message>);
 
 impl FeedSender {
     /// Tells what was flushed.
@@ -166,10 +167,10 @@ pub(crate) fn feed(
     states: &States,
     position: Position,
 ) -> (FeedSender, impl Future<Output = ()> + use<>) {
-    let (sender, receiver) = mpsc::channel(INBOX);
+    let (sender, receiver) = mailbox(INBOX);
     let mut last_turns = BTreeMap::new();
     for turn in states.wire_turns() {
-        last_turns.insert(turn.session_id, turn);
+        last_turns.insert(turn.session_id, Box::new(turn));
     }
     let feed = Feed {
         id,
@@ -192,10 +193,10 @@ pub(crate) fn feed(
 struct Feed {
     id: ConversationId,
     log: Arc<dyn LogStorage>,
-    receiver: mpsc::Receiver<Message>,
+    receiver: mailbox::Receiver<Message>,
     view: View,
     /// Metadata entries whose predecessors have not come yet: sessions write it side by side.
-    early: BTreeMap<u64, Entry>,
+    early: BTreeMap<u64, Box<Entry>>,
     subscribers: Vec<Subscriber>,
     reading: JoinSet<()>,
 }
@@ -205,8 +206,8 @@ struct Feed {
 struct View {
     state: ConversationState,
     sessions: Vec<Session>,
-    last_turns: BTreeMap<SessionId, Turn>,
-    partials: BTreeMap<ItemId, PartialItem>,
+    last_turns: BTreeMap<SessionId, Box<Turn>>,
+    partials: BTreeMap<ItemId, Box<PartialItem>>,
     position: Position,
 }
 
@@ -247,7 +248,7 @@ impl Feed {
                     self.tell_entry(entry);
                 }
                 Some(seq) => {
-                    self.early.insert(seq, entry);
+                    self.early.insert(seq, Box::new(entry));
                 }
             }
         }
@@ -285,7 +286,7 @@ impl Feed {
     fn pass(&mut self, metadata: u64) {
         let later = self.early.split_off(&(metadata + 1));
         for entry in mem::replace(&mut self.early, later).into_values() {
-            self.tell_entry(entry);
+            self.tell_entry(*entry);
         }
         let position = &mut self.view.position.metadata;
         *position = metadata.max(*position);
@@ -294,7 +295,7 @@ impl Feed {
 
     fn tell_in_order(&mut self) {
         while let Some(entry) = self.early.remove(&(self.view.position.metadata + 1)) {
-            self.tell_entry(entry);
+            self.tell_entry(*entry);
         }
     }
 
@@ -352,7 +353,9 @@ impl Feed {
         let (id, log, view) = (self.id, Arc::clone(&self.log), self.view.clone());
         self.reading.spawn(async move {
             let cursor = view.position.encode();
-            let mut partials: Vec<PartialItem> = view.partials.values().cloned().collect();
+            let partials = view.partials.values();
+            let mut partials: Vec<PartialItem> =
+                partials.map(|partial| (**partial).clone()).collect();
             partials.sort_by_key(|partial| (partial.session_id, partial.pos));
             let answer = read_up_to(id, &log, view, from).await;
             let _ = reply.send(answer.map(|(snapshot, entries)| Subscription {
@@ -401,7 +404,8 @@ impl View {
                     self.partials
                         .retain(|_, partial| partial.turn_id != turn.id);
                 }
-                self.last_turns.insert(turn.session_id, turn.clone());
+                self.last_turns
+                    .insert(turn.session_id, Box::new(turn.clone()));
                 Entry::Turn { seq, turn }
             }
             Entry::Item {
@@ -424,7 +428,8 @@ impl View {
     fn take_live(&mut self, live: &Live) {
         match live {
             Live::Started(partial) => {
-                self.partials.insert(partial.item_id, partial.clone());
+                self.partials
+                    .insert(partial.item_id, Box::new(partial.clone()));
             }
             Live::Delta(delta) => {
                 let Some(partial) = self.partials.get_mut(&delta.item_id) else {
@@ -558,7 +563,10 @@ async fn snapshot(
             (items, before) = query::page(log, id, session.id, options).await?;
             items.reverse();
         }
-        let turn = view.last_turns.get(&session.id).cloned();
+        let turn = view
+            .last_turns
+            .get(&session.id)
+            .map(|turn| (**turn).clone());
         sessions.push(SessionSnapshot {
             session,
             turn,

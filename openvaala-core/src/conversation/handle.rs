@@ -11,7 +11,7 @@ use openvaala_protocol::event::{Entry, ResumeCursor};
 use openvaala_protocol::id::{ConversationId, ItemId, SessionId, TurnId};
 use openvaala_protocol::rpc::params::session::{InterruptScope, ItemsOrder, SendMode};
 use openvaala_storage::{LogStorage, Order, ReadOptions};
-use tokio::sync::{mpsc, oneshot, watch};
+use tokio::sync::{oneshot, watch};
 
 use super::command::Command;
 use super::feed::{FeedSender, Subscription};
@@ -19,6 +19,7 @@ use crate::dao::record::Sender;
 use crate::dao::{blob, query};
 use crate::environment::{IdSource, RandomIds};
 use crate::error::RuntimeError;
+use crate::mailbox::{self, NotTaken};
 use crate::model::OutputSchema;
 use crate::runtime::Definitions;
 
@@ -39,7 +40,7 @@ const MAX_INPUT: usize = 16 << 20;
 pub struct ConversationHandle {
     pub(super) id: ConversationId,
     pub(super) root: SessionId,
-    pub(super) commands: mpsc::Sender<Command>,
+    pub(super) commands: mailbox::Sender<Command>,
     pub(super) feed: FeedSender,
     pub(super) log: Arc<dyn LogStorage>,
     pub(super) definitions: watch::Receiver<Arc<Definitions>>,
@@ -420,8 +421,8 @@ impl ConversationHandle {
         self.commands
             .try_send(command)
             .map_err(|error| match error {
-                mpsc::error::TrySendError::Full(_) => RuntimeError::Overloaded,
-                mpsc::error::TrySendError::Closed(_) => RuntimeError::Stopped,
+                NotTaken::Full(_) => RuntimeError::Overloaded,
+                NotTaken::Closed(_) => RuntimeError::Stopped,
             })
     }
 }

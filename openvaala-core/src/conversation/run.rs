@@ -38,6 +38,7 @@ use crate::dao::staging::Staging;
 use crate::dao::trash;
 use crate::environment::{Clock, IdSource};
 use crate::error::RuntimeError;
+use crate::mailbox::{self, mailbox};
 use crate::runtime::Definitions;
 use crate::session::{SessionHandle, SessionReport, SessionStart, Surroundings, session};
 
@@ -79,7 +80,7 @@ pub(crate) fn start(
     start: ConversationStart,
 ) -> (ConversationHandle, impl Future<Output = ()>) {
     let id = start.state.id;
-    let (commands, inbox) = mpsc::channel(INBOX);
+    let (commands, inbox) = mailbox(INBOX);
     let (up, from_sessions) = mpsc::unbounded_channel();
     let (tell_running, running) = watch::channel(0);
     let metadata = start
@@ -137,7 +138,7 @@ struct ConversationLoop {
     id: ConversationId,
     deps: ConversationDeps,
     machine: ConversationMachine,
-    inbox: mpsc::Receiver<Command>,
+    inbox: mailbox::Receiver<Command>,
     from_sessions: mpsc::UnboundedReceiver<Upward>,
     up: mpsc::UnboundedSender<Upward>,
     feed: FeedSender,
@@ -241,7 +242,8 @@ impl ConversationLoop {
                 Some(upward) = self.from_sessions.recv() => self.upward(upward),
                 Some(done) = self.work.join_next(), if !self.work.is_empty() => match done {
                     Ok(Done::Stopped) => break,
-                    Ok(done) => self.done(done).await,
+                    // Boxed, since the loop would have room for the largest of them all the time.
+                    Ok(done) => Box::pin(self.done(done)).await,
                     Err(error) => std::panic::resume_unwind(error.into_panic()),
                 },
                 Some(Err(error)) = self.tasks.join_next(), if !self.tasks.is_empty() => {

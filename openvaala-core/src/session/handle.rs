@@ -4,16 +4,17 @@ use openvaala_executor::commands::Commands;
 use openvaala_protocol::id::{ItemId, TurnId};
 use openvaala_protocol::item::Approval;
 use openvaala_protocol::rpc::params::approval::OpenApproval;
-use tokio::sync::{mpsc, oneshot};
+use tokio::sync::oneshot;
 
 use super::request::{Answer, Request};
 use crate::conversation::{AnswerApproval, Compacted, Input, Sent};
 use crate::error::RuntimeError;
+use crate::mailbox::{self, NotTaken};
 
 /// The way to a session.
 #[derive(Clone, Debug)]
 pub(crate) struct SessionHandle {
-    pub(super) requests: mpsc::Sender<Command>,
+    pub(super) requests: mailbox::Sender<Command>,
     pub(super) commands: Commands,
 }
 
@@ -144,8 +145,8 @@ impl SessionHandle {
     fn command(&self, command: Command) {
         let (command, error) = match self.requests.try_send(command) {
             Ok(()) => return,
-            Err(mpsc::error::TrySendError::Full(command)) => (command, RuntimeError::Overloaded),
-            Err(mpsc::error::TrySendError::Closed(command)) => (command, RuntimeError::Stopped),
+            Err(NotTaken::Full(command)) => (command, RuntimeError::Overloaded),
+            Err(NotTaken::Closed(command)) => (command, RuntimeError::Stopped),
         };
         // Whoever asked may have left: then nobody misses the answer.
         match command {

@@ -37,6 +37,7 @@ use crate::dao::record::{Report, TurnState};
 use crate::dao::tail::{self, Accepted};
 use crate::environment::IdSource;
 use crate::error::RuntimeError;
+use crate::mailbox::{self, mailbox};
 use crate::runtime::Definitions;
 
 /// Requests that may wait for one session.
@@ -99,7 +100,7 @@ pub(crate) fn session(
     around: Surroundings,
     start: SessionStart,
 ) -> (SessionHandle, impl Future<Output = ()>) {
-    let (sender, inbox) = mpsc::channel(INBOX);
+    let (sender, inbox) = mailbox(INBOX);
     let (images, new_images) = mpsc::unbounded_channel();
     let options = CommandsOptions::default().with_env(SESSION_VARIABLE, around.session.to_string());
     let (commands, run_commands) = commands(options);
@@ -144,7 +145,7 @@ pub(crate) fn session(
 struct SessionLoop {
     deps: Arc<SessionDeps>,
     machine: SessionMachine,
-    inbox: mpsc::Receiver<Command>,
+    inbox: mailbox::Receiver<Command>,
     sends: HashMap<ReplyId, Reply<Sent>>,
     requests: HashMap<ReplyId, Reply<Answer>>,
     interrupts: HashMap<ReplyId, Reply<Option<TurnId>>>,
@@ -217,28 +218,29 @@ struct Findings {
 
 impl SessionLoop {
     async fn run(mut self, turns: Vec<TurnState>) {
-        self.event(Event::Recover {
+        Box::pin(self.event(Event::Recover {
             turns,
             failure: None,
-        })
+        }))
         .await;
         loop {
             tokio::select! {
                 command = self.inbox.recv() => match command {
-                    Some(command) => self.command(command).await,
+                    // Boxed, since the loop would have room for the largest of all these all the time.
+                    Some(command) => Box::pin(self.command(command)).await,
                     None => break,
                 },
                 Some(done) = self.work.join_next(), if !self.work.is_empty() => {
                     if let Some(done) = rethrow(done) {
-                        self.done(done).await;
+                        Box::pin(self.done(done)).await;
                     }
                 }
                 Some(ended) = self.tools.join_next(), if !self.tools.is_empty() => {
                     let Some((result, outcome)) = rethrow(ended) else { continue };
-                    self.event(Event::Agent(AgentEvent::ToolEnded { result, outcome })).await;
+                    Box::pin(self.event(Event::Agent(AgentEvent::ToolEnded { result, outcome }))).await;
                 }
                 (request, event) = next_model_event(&mut self.model) => {
-                    self.model_event(request, event).await;
+                    Box::pin(self.model_event(request, event)).await;
                 }
             }
             if !self.writing {
@@ -504,6 +506,10 @@ impl SessionLoop {
         };
         for effect in self.machine.on_event(tick, event) {
             self.perform(effect).await;
+        }
+        if self.machine.running_turn().is_none() && !self.machine.is_compacting() {
+            // The next turn makes its own: tools and prompt are most of what an idle session would keep.
+            self.prepared = None;
         }
     }
 }

@@ -126,7 +126,8 @@ pub(crate) fn alone(
 /// The commands of a session; a clone means the same ones.
 #[derive(Clone, Debug)]
 pub struct Commands {
-    requests: mpsc::Sender<Request>,
+    /// Boxed, since a channel keeps room for 32 of them from its beginning.
+    requests: mpsc::Sender<Box<Request>>,
     env: Arc<[(String, String)]>,
     /// One permit for each command that may run.
     running: Arc<Semaphore>,
@@ -238,7 +239,7 @@ impl Commands {
         request: impl FnOnce(oneshot::Sender<T>) -> Request,
     ) -> Result<T, CommandError> {
         let (reply, answer) = oneshot::channel();
-        let sent = self.requests.send(request(reply)).await;
+        let sent = self.requests.send(Box::new(request(reply))).await;
         sent.map_err(|_| CommandError::Closed)?;
         answer.await.map_err(|_| CommandError::Closed)
     }

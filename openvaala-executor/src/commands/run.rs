@@ -35,12 +35,12 @@ pub(super) enum Request {
 }
 
 /// Runs until it is closed.
-pub(super) async fn run(mut mailbox: mpsc::Receiver<Request>) {
+pub(super) async fn run(mut mailbox: mpsc::Receiver<Box<Request>>) {
     let mut session = Session::default();
     let mut closers = Vec::new();
     loop {
         select! {
-            request = mailbox.recv() => match request {
+            request = mailbox.recv() => match request.map(|request| *request) {
                 Some(Request::Close(reply)) => {
                     closers.push(reply);
                     break;
@@ -55,7 +55,7 @@ pub(super) async fn run(mut mailbox: mpsc::Receiver<Request>) {
     session.close().await;
     // Those that came meanwhile: what they bring is dropped, and killed by that.
     while let Some(request) = mailbox.recv().await {
-        if let Request::Close(reply) = request {
+        if let Request::Close(reply) = *request {
             closers.push(reply);
         }
     }
