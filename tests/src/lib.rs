@@ -15,6 +15,7 @@
 //! | [`notice`] | says what could not be run here |
 //! | [`raw_client`] | hand-written HTTP and WebSocket frames, for input that no client would send |
 //! | [`wait`] | waiting for a condition with a deadline |
+//! | [`cutter`] | a proxy that breaks connections |
 //! | [`dice`] | seeded choices |
 //!
 //! A helper that cannot do its work panics: that fails the test which uses it.
@@ -28,6 +29,7 @@
 
 pub mod binary;
 pub mod checker;
+pub mod cutter;
 pub mod dice;
 pub mod fake_model;
 mod http_request;

@@ -14,6 +14,7 @@ mod background;
 mod bad_input;
 mod bench;
 mod clients;
+mod coming_back;
 mod commands;
 mod compaction;
 mod crash;
