@@ -17,6 +17,8 @@ export interface Methods {
   "conversation/create": { params: ConversationCreateParams; result: ConversationCreateResult };
   "conversation/list": { params: ConversationListParams; result: ConversationListResult };
   "conversation/get": { params: ConversationGetParams; result: ConversationGetResult };
+  "conversation/open": { params: ConversationOpenParams; result: ConversationOpenResult };
+  "conversation/close": { params: ConversationCloseParams; result: ConversationCloseResult };
   "conversation/delete": { params: ConversationDeleteParams; result: ConversationDeleteResult };
   "conversation/restore": { params: ConversationRestoreParams; result: ConversationRestoreResult };
   "trash/list": { params: TrashListParams; result: TrashListResult };
@@ -28,6 +30,12 @@ export interface Methods {
   "session/interrupt": { params: SessionInterruptParams; result: SessionInterruptResult };
   "session/items": { params: SessionItemsParams; result: SessionItemsResult };
   "session/blob": { params: SessionBlobParams; result: SessionBlobResult };
+  "turn/get": { params: TurnGetParams; result: TurnGetResult };
+  "turn/list": { params: TurnListParams; result: TurnListResult };
+  "terminal/list": { params: TerminalListParams; result: TerminalListResult };
+  "terminal/read": { params: TerminalReadParams; result: TerminalReadResult };
+  "terminal/write": { params: TerminalWriteParams; result: TerminalWriteResult };
+  "terminal/kill": { params: TerminalKillParams; result: TerminalKillResult };
   "provider/list": { params: ProviderListParams; result: ProviderListResult };
   "provider/test": { params: ProviderTestParams; result: ProviderTestResult };
   "session/pending/list": { params: SessionPendingListParams; result: SessionPendingListResult };
@@ -116,6 +124,10 @@ export const ErrorCodes = {
   approval_not_found: -32007,
   /** Somebody else has answered this question first, or it was taken back; `data` is the approval as it is now. */
   approval_answered: -32008,
+  /** There is no such turn in that conversation. */
+  turn_not_found: -32020,
+  /** Something runs or waits in the conversation, or somebody watches it; the message says what. */
+  conversation_busy: -32021,
 } as const;
 
 /** The session goes on with another agent. */
@@ -325,6 +337,20 @@ export type Conversation = {
   /** Where it was forked from, if it was. */
   forked_from?: ForkOrigin | null, };
 
+/** Parameters of `conversation/close`. */
+export type ConversationCloseParams = {
+  /** Which conversation. */
+  conversation_id: ConversationId,
+  /** Whether turns and commands that run in it are ended first; without it they are only waited for. */
+  interrupt?: boolean,
+  /** How long to wait while it is in use, in milliseconds: at most 60,000, default 1,000. */
+  wait_ms?: number | null, };
+
+/** Result of `conversation/close`: it is not in memory. */
+export type ConversationCloseResult = {
+  /** Whether it was in memory until now. */
+  was_open: boolean, };
+
 /** Parameters of `conversation/create`. */
 export type ConversationCreateParams = {
   /** Where its tools run; empty means the local executor in the server's own working directory. */
@@ -448,6 +474,20 @@ export type ConversationLiveParams = {
   conversation_id: ConversationId,
   /** What shows. */
   live: Live, };
+
+/** Parameters of `conversation/open`. */
+export type ConversationOpenParams = {
+  /** Which conversation. */
+  conversation_id: ConversationId, };
+
+/** Result of `conversation/open`. */
+export type ConversationOpenResult = {
+  /** The conversation. */
+  conversation: Conversation,
+  /** Its sessions, the root first. */
+  sessions: Array<Session>,
+  /** What of its states cannot be read and why, a line each and at most 100; the rest is as it was last. */
+  damaged: Array<string>, };
 
 /** Parameters of `conversation/restore`. */
 export type ConversationRestoreParams = {
@@ -1246,6 +1286,134 @@ export type SummaryUndone = {
   /** The item of the summary. */
   summary: ItemId, };
 
+/** A command in the background of a session. */
+export type Terminal = {
+  /** The session whose agent has started it. */
+  session_id: SessionId,
+  /** Its number in that session, from 1. */
+  terminal_id: number,
+  /** The beginning of its command line, at most 4,000 characters. */
+  command: string,
+  /** Whether it runs. */
+  status: TerminalStatus,
+  /** How its shell exited, if it has and no signal ended it. */
+  exit_code?: number | null,
+  /** The number of the signal that ended its shell, if one has. */
+  signal?: number | null,
+  /** Who ended it, or why nobody knows how it ended; `null` for one that runs or has ended by itself. */
+  why?: string | null,
+  /** When it was started. */
+  started_at: Timestamp,
+  /** When it ended. */
+  ended_at?: Timestamp | null,
+  /** How many bytes it has written. */
+  bytes: number,
+  /** How many bytes were written to its input. */
+  input_bytes: number, };
+
+/** Parameters of `terminal/kill`. */
+export type TerminalKillParams = {
+  /** Which conversation. */
+  conversation_id: ConversationId,
+  /** Which session of it; `null` means the root. */
+  session_id?: SessionId | null,
+  /** The number of the terminal in that session. */
+  terminal_id: number,
+  /** What it is sent. */
+  signal?: TerminalSignal, };
+
+/** Result of `terminal/kill`. */
+export type TerminalKillResult = {
+  /** The terminal as it is now; it runs on only if the system does not let it go within 2 s. */
+  terminal: Terminal, };
+
+/** Parameters of `terminal/list`. */
+export type TerminalListParams = {
+  /** Which conversation. */
+  conversation_id: ConversationId,
+  /** Only those of this session; `null` means of all. */
+  session_id?: SessionId | null, };
+
+/** Result of `terminal/list`. */
+export type TerminalListResult = {
+  /** Those that run and, of each session, the last 50 commands that have ended; the root session first. */
+  terminals: Array<Terminal>, };
+
+/** Parameters of `terminal/read`. */
+export type TerminalReadParams = {
+  /** Which conversation. */
+  conversation_id: ConversationId,
+  /** Which session of it; `null` means the root. */
+  session_id?: SessionId | null,
+  /** The number of the terminal in that session. */
+  terminal_id: number,
+  /** The first byte of its output to give, from 0. */
+  offset?: number,
+  /** How many bytes to give from there on: at most 1,048,576, default 65,536. */
+  head?: number | null,
+  /** How many bytes of its end to give besides, if the head does not reach it: at most 1,048,576, default 0. */
+  tail?: number | null, };
+
+/** Result of `terminal/read`: what the command wrote as it wrote it, escape sequences and all.
+ *
+ * What is no UTF-8 shows as U+FFFD; a character is never cut.
+ */
+export type TerminalReadResult = {
+  /** The terminal as it is now. */
+  terminal: Terminal,
+  /** Where `text` begins; behind what was asked for where bytes are not kept. */
+  offset: number,
+  /** What was written from there on; empty if there is nothing by now. */
+  text: string,
+  /** Where to go on reading. */
+  next: number,
+  /** Its end, if that was asked for and lies behind `text`. */
+  tail: TerminalTail | null, };
+
+/** What a command is ended with. */
+export type TerminalSignal = "term" | "kill";
+
+/** Whether a command in the background runs. */
+export type TerminalStatus = "running" | "exited" | "lost";
+
+/** The end of an output. */
+export type TerminalTail = {
+  /** Where it begins. */
+  offset: number,
+  /** What was written from there on. */
+  text: string,
+  /** Where to go on reading. */
+  next: number,
+  /** How many bytes lie between the text before and this one. */
+  left_out: number, };
+
+/** Parameters of `terminal/write`.
+ *
+ * The command must have been started with its input open.
+ */
+export type TerminalWriteParams = {
+  /** Which conversation. */
+  conversation_id: ConversationId,
+  /** Which session of it; `null` means the root. */
+  session_id?: SessionId | null,
+  /** The number of the terminal in that session. */
+  terminal_id: number,
+  /** What to write, as it is: a line needs its line end. */
+  text?: string,
+  /** Whether its input is closed after that. */
+  end?: boolean,
+  /** How many bytes have to be written to it before (`input_bytes`). A write that was made there already is not made again,
+   * so one whose answer was lost can be sent again; `null` writes behind whatever there is.
+   */
+  at?: number, };
+
+/** Result of `terminal/write`. */
+export type TerminalWriteResult = {
+  /** Whether the command could take all of it within 5 s; what is left waits for it to read on. */
+  taken: boolean,
+  /** The terminal as it is now. */
+  terminal: Terminal, };
+
 /** A point in time with millisecond precision, written as `2026-12-02T04:22:41.123Z`. */
 export type Timestamp = string;
 
@@ -1348,11 +1516,43 @@ export type TurnFailure = {
 /** What kind of trouble ended a turn. */
 export type TurnFailureKind = "model" | "refused" | "step_limit" | "repeat_limit" | "storage" | "internal" | "context" | "budget";
 
+/** Parameters of `turn/get`. */
+export type TurnGetParams = {
+  /** Which conversation. */
+  conversation_id: ConversationId,
+  /** Which turn of it, of whatever session. */
+  turn_id: TurnId, };
+
+/** Result of `turn/get`. */
+export type TurnGetResult = {
+  /** The turn as it is on disk. */
+  turn: Turn, };
+
 /** Names one turn of a session.
  *
  * Written as a lower-case hyphenated UUID; ids made later sort later.
  */
 export type TurnId = string;
+
+/** Parameters of `turn/list`. */
+export type TurnListParams = {
+  /** Which conversation. */
+  conversation_id: ConversationId,
+  /** Only turns of this session; `null` means of all. */
+  session_id?: SessionId | null,
+  /** By when they have started: the newest first if nobody says otherwise. */
+  order?: ItemsOrder,
+  /** The turn behind which the page begins, in that order; `null` begins at that end. */
+  cursor?: TurnId | null,
+  /** How many to give: 1 to 1,000, default 100. */
+  limit?: number | null, };
+
+/** Result of `turn/list`. */
+export type TurnListResult = {
+  /** The turns in that order. */
+  turns: Array<Turn>,
+  /** The cursor of the next page; `null` at the end. */
+  next: TurnId | null, };
 
 /** Whether a turn runs, or how it ended. */
 export type TurnStatus = "running" | "completed" | "failed" | "interrupted";

@@ -126,6 +126,38 @@ const REQUESTS: &[(&str, &str)] = &[
         "approval/answer",
         r#"{"conversation_id":"0192d3f5-8c1e-7a5b-9c2d-3e4f5a6b7c8d","session_id":null,"approval_id":"0192d3f5-8c1e-7a5b-9c2d-000000000002","answer":"approve","scope":"session","hash":"00ff","message":"go"}"#,
     ),
+    (
+        "conversation/open",
+        r#"{"conversation_id":"0192d3f5-8c1e-7a5b-9c2d-3e4f5a6b7c8d"}"#,
+    ),
+    (
+        "conversation/close",
+        r#"{"conversation_id":"0192d3f5-8c1e-7a5b-9c2d-3e4f5a6b7c8d","interrupt":true,"wait_ms":500}"#,
+    ),
+    (
+        "turn/get",
+        r#"{"conversation_id":"0192d3f5-8c1e-7a5b-9c2d-3e4f5a6b7c8d","turn_id":"0192d3f5-8c1e-7a5b-9c2d-000000000004"}"#,
+    ),
+    (
+        "turn/list",
+        r#"{"conversation_id":"0192d3f5-8c1e-7a5b-9c2d-3e4f5a6b7c8d","session_id":null,"order":"ascending","cursor":"0192d3f5-8c1e-7a5b-9c2d-000000000004","limit":5}"#,
+    ),
+    (
+        "terminal/list",
+        r#"{"conversation_id":"0192d3f5-8c1e-7a5b-9c2d-3e4f5a6b7c8d","session_id":null}"#,
+    ),
+    (
+        "terminal/read",
+        r#"{"conversation_id":"0192d3f5-8c1e-7a5b-9c2d-3e4f5a6b7c8d","session_id":"0192d3f5-8c1e-7a5b-9c2d-000000000001","terminal_id":3,"offset":7,"head":100,"tail":50}"#,
+    ),
+    (
+        "terminal/write",
+        r#"{"conversation_id":"0192d3f5-8c1e-7a5b-9c2d-3e4f5a6b7c8d","session_id":"0192d3f5-8c1e-7a5b-9c2d-000000000001","terminal_id":3,"text":"yes\n","end":true,"at":4}"#,
+    ),
+    (
+        "terminal/kill",
+        r#"{"conversation_id":"0192d3f5-8c1e-7a5b-9c2d-3e4f5a6b7c8d","session_id":"0192d3f5-8c1e-7a5b-9c2d-000000000001","terminal_id":3,"signal":"kill"}"#,
+    ),
 ];
 
 /// One message of every notification, and one of every shape of those that have several.
@@ -222,6 +254,14 @@ fn written(call: &Call) -> Box<RawValue> {
         Call::SessionUncompact(params) => to_raw_value(params),
         Call::ApprovalList(params) => to_raw_value(params),
         Call::ApprovalAnswer(params) => to_raw_value(params),
+        Call::ConversationOpen(params) => to_raw_value(params),
+        Call::ConversationClose(params) => to_raw_value(params),
+        Call::TurnGet(params) => to_raw_value(params),
+        Call::TurnList(params) => to_raw_value(params),
+        Call::TerminalList(params) => to_raw_value(params),
+        Call::TerminalRead(params) => to_raw_value(params),
+        Call::TerminalWrite(params) => to_raw_value(params),
+        Call::TerminalKill(params) => to_raw_value(params),
         other => panic!("this test does not know {other:?}"),
     };
     written.unwrap()

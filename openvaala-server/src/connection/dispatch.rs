@@ -21,7 +21,8 @@ use super::{refuse, respond};
 use crate::VERSION;
 use crate::context::Context;
 use crate::methods::{
-    approval, compaction, conversation, pending, provider, server, session, trash, update,
+    approval, compaction, conversation, pending, provider, server, session, terminal, trash, turn,
+    update,
 };
 
 /// How many requests of one client are worked on at once.
@@ -216,6 +217,14 @@ async fn perform(
         Call::SessionUncompact(params) => raw(compaction::uncompact(context, params).await?),
         Call::SessionItems(params) => raw(session::items(context, params).await?),
         Call::SessionBlob(params) => raw(session::blob(context, params).await?),
+        Call::ConversationOpen(params) => raw(conversation::open(context, params).await?),
+        Call::ConversationClose(params) => raw(conversation::close(context, params).await?),
+        Call::TurnGet(params) => raw(turn::get(context, params).await?),
+        Call::TurnList(params) => raw(turn::list(context, params).await?),
+        Call::TerminalList(params) => raw(terminal::list(context, params).await?),
+        Call::TerminalRead(params) => raw(terminal::read(context, params).await?),
+        Call::TerminalWrite(params) => raw(terminal::write(context, params).await?),
+        Call::TerminalKill(params) => raw(terminal::kill(context, params).await?),
         Call::ProviderList(_) => raw(provider::list(context)),
         Call::ProviderTest(params) => raw(provider::test(context, params).await?),
         Call::SessionPendingList(params) => raw(pending::list(context, params).await?),

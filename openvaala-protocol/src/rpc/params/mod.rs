@@ -11,5 +11,7 @@ pub mod pending;
 pub mod provider;
 pub mod server;
 pub mod session;
+pub mod terminal;
 pub mod trash;
+pub mod turn;
 pub mod update;
