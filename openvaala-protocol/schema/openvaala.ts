@@ -36,6 +36,13 @@ export interface Methods {
   "terminal/read": { params: TerminalReadParams; result: TerminalReadResult };
   "terminal/write": { params: TerminalWriteParams; result: TerminalWriteResult };
   "terminal/kill": { params: TerminalKillParams; result: TerminalKillResult };
+  "agent/list": { params: AgentListParams; result: AgentListResult };
+  "model/list": { params: ModelListParams; result: ModelListResult };
+  "executor/list": { params: ExecutorListParams; result: ExecutorListResult };
+  "executor/test": { params: ExecutorTestParams; result: ExecutorTestResult };
+  "executor/browse": { params: ExecutorBrowseParams; result: ExecutorBrowseResult };
+  "executor/complete": { params: ExecutorCompleteParams; result: ExecutorCompleteResult };
+  "usage/get": { params: UsageGetParams; result: UsageGetResult };
   "provider/list": { params: ProviderListParams; result: ProviderListResult };
   "provider/test": { params: ProviderTestParams; result: ProviderTestResult };
   "session/pending/list": { params: SessionPendingListParams; result: SessionPendingListResult };
@@ -130,12 +137,33 @@ export const ErrorCodes = {
   conversation_busy: -32021,
 } as const;
 
+/** A configured agent. */
+export type Agent = {
+  /** Its name. */
+  name: string,
+  /** What it is for. */
+  description?: string | null,
+  /** The model of conversations that it begins; `null` means the default one. */
+  model?: ModelRef | null,
+  /** How hard that model shall think; `null` leaves it to `model`. */
+  effort?: string | null,
+  /** The names of its tools; `null` means all. */
+  tools?: Array<string> | null, };
+
 /** The session goes on with another agent. */
 export type AgentChange = {
   /** The agent until now; `null` is the default one. */
   from: string | null,
   /** The agent from now on; `null` is the default one. */
   to: string | null, };
+
+/** Parameters of `agent/list`. */
+export type AgentListParams = Record<symbol, never>;
+
+/** Result of `agent/list`. */
+export type AgentListResult = {
+  /** The agents by name; the default one, which has no name, is not among them. */
+  agents: Array<Agent>, };
 
 /** What one agent of the conversation said to another. */
 export type AgentMessage = {
@@ -587,6 +615,33 @@ export type Entry = { "conversation": {
     /** What is wrong with it, and where. */
     message: string, } };
 
+/** A place where tools run. */
+export type Executor = {
+  /** What conversations name it by. */
+  id: ExecutorId,
+  /** What kind of environment it is, such as `local`. */
+  kind: string, };
+
+/** Parameters of `executor/browse`. */
+export type ExecutorBrowseParams = {
+  /** Which executor. */
+  executor: ExecutorId,
+  /** The folder to look into, absolute; `null` means the server's working directory. */
+  path?: string | null,
+  /** How many to give: 1 to 1,000, default 1,000. */
+  limit?: number | null, };
+
+/** Result of `executor/browse`. */
+export type ExecutorBrowseResult = {
+  /** The folder as the executor names it. */
+  path: string,
+  /** The folder that it lies in; `null` for the uppermost. */
+  parent: string | null,
+  /** The folders in it by name, links to folders included. */
+  folders: Array<Folder>,
+  /** Whether there are more. */
+  more: boolean, };
+
 /** The conversation goes on with other executors or folders. */
 export type ExecutorChange = {
   /** The work locations until now. */
@@ -594,11 +649,53 @@ export type ExecutorChange = {
   /** The work locations from now on. */
   to: Array<WorkLocation>, };
 
+/** Parameters of `executor/complete`. */
+export type ExecutorCompleteParams = {
+  /** Which executor. */
+  executor: ExecutorId,
+  /** What was typed so far, absolute; what follows its last `/` is the beginning of a name. */
+  path: string,
+  /** Whether files are completed besides folders. */
+  files?: boolean,
+  /** How many to give: 1 to 1,000, default 100. */
+  limit?: number | null, };
+
+/** Result of `executor/complete`. */
+export type ExecutorCompleteResult = {
+  /** The paths that begin so, by name; those of folders end with `/`. Names with a dot before them come only once that is typed. */
+  paths: Array<string>,
+  /** Whether there are more. */
+  more: boolean, };
+
 /** Names an executor, such as `local` or `build-host`.
  *
  * One to 64 of `a-z A-Z 0-9 _ -`, since models see it as a value of a tool parameter.
  */
 export type ExecutorId = string;
+
+/** Parameters of `executor/list`. */
+export type ExecutorListParams = Record<symbol, never>;
+
+/** Result of `executor/list`. */
+export type ExecutorListResult = {
+  /** The executors by id. */
+  executors: Array<Executor>, };
+
+/** Parameters of `executor/test`. */
+export type ExecutorTestParams = {
+  /** Which executor. */
+  executor: ExecutorId,
+  /** The folder to open there, absolute; `null` means the server's working directory. */
+  root?: string | null, };
+
+/** Result of `executor/test`. */
+export type ExecutorTestResult = {
+  /** Whether the folder can be worked in. */
+  ok: boolean,
+  /** What environment it is, or what went wrong. */
+  message: string,
+  /** How long it took, in milliseconds. */
+  millis: number, };
 
 /** Something that is not as it should be. */
 export type Finding = {
@@ -621,6 +718,15 @@ export type Finding = {
 
 /** What kind of thing a check has found. */
 export type FindingKind = "damaged_entry" | "torn_tail" | "unreadable" | "half_copy" | "interrupted_deletion" | "interrupted_restoration" | "wrong_name" | "newer_format" | "stale_index";
+
+/** A folder that somebody may choose. */
+export type Folder = {
+  /** Its name in the folder above. */
+  name: string,
+  /** Where it is, absolute. */
+  path: string,
+  /** Whether its name begins with a dot. */
+  hidden: boolean, };
 
 /** The place in another conversation that one was forked from. */
 export type ForkOrigin = {
@@ -732,6 +838,17 @@ export type Live = { "started": PartialItem } | { "delta": Delta } | { "dropped"
     /** What the storage said. */
     message: string, } };
 
+/** A model that the configuration names. */
+export type Model = {
+  /** The provider's name. */
+  provider: string,
+  /** The model's name there. */
+  model: string,
+  /** Whether it is the one that the provider is asked for by default. */
+  is_provider_default: boolean,
+  /** How many tokens it can read, if that is known. */
+  context_window?: number | null, };
+
 /** The session goes on with another model or effort. */
 export type ModelChange = {
   /** The model until now. */
@@ -749,6 +866,18 @@ export type ModelError = {
   status?: number | null,
   /** How many times it was tried. */
   attempts: number, };
+
+/** Parameters of `model/list`. */
+export type ModelListParams = {
+  /** Only those of this provider; `null` means of all. */
+  provider?: string | null, };
+
+/** Result of `model/list`. */
+export type ModelListResult = {
+  /** The models that the configuration names, by provider and name; a provider may have others. */
+  models: Array<Model>,
+  /** The model that new conversations ask. */
+  default_model: ModelRef, };
 
 /** A model as a session names it. */
 export type ModelRef = {
@@ -1267,6 +1396,13 @@ export type SessionUpdateResult = {
   /** The session as it is now. */
   session: Session, };
 
+/** The tokens of a session. */
+export type SessionUsage = {
+  /** Which session. */
+  session_id: SessionId,
+  /** The tokens that its turns have used. */
+  usage: Usage, };
+
 /** A skill that was brought into the context. */
 export type Skill = {
   /** The skill's name. */
@@ -1570,6 +1706,18 @@ export type Usage = {
   output_tokens: number | null,
   /** The part of `output_tokens` that was reasoning. */
   reasoning_tokens: number | null, };
+
+/** Parameters of `usage/get`. */
+export type UsageGetParams = {
+  /** Which conversation. */
+  conversation_id: ConversationId, };
+
+/** Result of `usage/get`. */
+export type UsageGetResult = {
+  /** The tokens of all its sessions; what no provider has said stays unknown. */
+  total: Usage,
+  /** Those of each session, the root first; those of a turn stand in the turn. */
+  sessions: Array<SessionUsage>, };
 
 /** What a person (or a program for one) said. */
 export type UserMessage = {

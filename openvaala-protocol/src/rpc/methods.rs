@@ -13,8 +13,8 @@ use super::error::ErrorCode::{
 };
 use super::error::RpcError;
 use super::params::{
-    approval, check, compaction, conversation, pending, provider, server, session, terminal, trash,
-    turn, update,
+    agent, approval, check, compaction, conversation, executor, model, pending, provider, server,
+    session, terminal, trash, turn, update, usage,
 };
 
 /// One method of the protocol, as a type.
@@ -67,7 +67,7 @@ macro_rules! methods {
         /// The methods as types.
         pub mod method {
             #[allow(unused_imports, reason = "not every row names every module")]
-            use super::{approval, check, compaction, conversation, pending, provider, server, session, terminal, trash, turn, update};
+            use super::{agent, approval, check, compaction, conversation, executor, model, pending, provider, server, session, terminal, trash, turn, update, usage};
 
             $($(#[doc = $about])+
             #[derive(Clone, Copy, Debug)]
@@ -273,6 +273,20 @@ methods! {
     TerminalWrite = "terminal/write": terminal::WriteParams => terminal::WriteResult, [TerminalNotFound, ConversationNotFound, SessionNotFound, Runtime], "0.1";
     /// Ends such a command with all that it has started; one that has ended stays as it is.
     TerminalKill = "terminal/kill": terminal::KillParams => terminal::KillResult, [TerminalNotFound, ConversationNotFound, SessionNotFound, Runtime], "0.1";
+    /// Lists the configured agents.
+    AgentList = "agent/list": agent::ListParams => agent::ListResult, [], "0.1";
+    /// Lists the models that the configuration names, and what is known of each.
+    ModelList = "model/list": model::ListParams => model::ListResult, [], "0.1";
+    /// Lists the executors that tools can run on.
+    ExecutorList = "executor/list": executor::ListParams => executor::ListResult, [], "0.1";
+    /// Opens a folder on an executor, to see whether it can be worked in.
+    ExecutorTest = "executor/test": executor::TestParams => executor::TestResult, [], "0.1";
+    /// Lists the folders in a folder, for somebody who chooses one.
+    ExecutorBrowse = "executor/browse": executor::BrowseParams => executor::BrowseResult, [Runtime], "0.1";
+    /// Completes a path that somebody types; a folder that there is not completes to nothing.
+    ExecutorComplete = "executor/complete": executor::CompleteParams => executor::CompleteResult, [Runtime], "0.1";
+    /// Gives the tokens that a conversation has used, as far as its providers have told them.
+    UsageGet = "usage/get": usage::GetParams => usage::GetResult, [ConversationNotFound, Runtime], "0.1";
     /// Lists the configured model providers.
     ProviderList = "provider/list": provider::ListParams => provider::ListResult, [], "0.1";
     /// Asks a provider for one word, to see whether it answers.

@@ -158,6 +158,22 @@ const REQUESTS: &[(&str, &str)] = &[
         "terminal/kill",
         r#"{"conversation_id":"0192d3f5-8c1e-7a5b-9c2d-3e4f5a6b7c8d","session_id":"0192d3f5-8c1e-7a5b-9c2d-000000000001","terminal_id":3,"signal":"kill"}"#,
     ),
+    ("agent/list", r#"{}"#),
+    ("model/list", r#"{"provider":"p"}"#),
+    ("executor/list", r#"{}"#),
+    ("executor/test", r#"{"executor":"local","root":"/w"}"#),
+    (
+        "executor/browse",
+        r#"{"executor":"local","path":"/w","limit":5}"#,
+    ),
+    (
+        "executor/complete",
+        r#"{"executor":"local","path":"/w/a","files":true,"limit":5}"#,
+    ),
+    (
+        "usage/get",
+        r#"{"conversation_id":"0192d3f5-8c1e-7a5b-9c2d-3e4f5a6b7c8d"}"#,
+    ),
 ];
 
 /// One message of every notification, and one of every shape of those that have several.
@@ -254,6 +270,13 @@ fn written(call: &Call) -> Box<RawValue> {
         Call::SessionUncompact(params) => to_raw_value(params),
         Call::ApprovalList(params) => to_raw_value(params),
         Call::ApprovalAnswer(params) => to_raw_value(params),
+        Call::AgentList(params) => to_raw_value(params),
+        Call::ModelList(params) => to_raw_value(params),
+        Call::ExecutorList(params) => to_raw_value(params),
+        Call::ExecutorTest(params) => to_raw_value(params),
+        Call::ExecutorBrowse(params) => to_raw_value(params),
+        Call::ExecutorComplete(params) => to_raw_value(params),
+        Call::UsageGet(params) => to_raw_value(params),
         Call::ConversationOpen(params) => to_raw_value(params),
         Call::ConversationClose(params) => to_raw_value(params),
         Call::TurnGet(params) => to_raw_value(params),

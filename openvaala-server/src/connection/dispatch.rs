@@ -21,8 +21,8 @@ use super::{refuse, respond};
 use crate::VERSION;
 use crate::context::Context;
 use crate::methods::{
-    approval, compaction, conversation, pending, provider, server, session, terminal, trash, turn,
-    update,
+    agent, approval, compaction, conversation, executor, model, pending, provider, server, session,
+    terminal, trash, turn, update, usage,
 };
 
 /// How many requests of one client are worked on at once.
@@ -225,6 +225,13 @@ async fn perform(
         Call::TerminalRead(params) => raw(terminal::read(context, params).await?),
         Call::TerminalWrite(params) => raw(terminal::write(context, params).await?),
         Call::TerminalKill(params) => raw(terminal::kill(context, params).await?),
+        Call::AgentList(_) => raw(agent::list(context)),
+        Call::ModelList(params) => raw(model::list(context, params)?),
+        Call::ExecutorList(_) => raw(executor::list(context)),
+        Call::ExecutorTest(params) => raw(executor::test(context, params).await?),
+        Call::ExecutorBrowse(params) => raw(executor::browse(context, params).await?),
+        Call::ExecutorComplete(params) => raw(executor::complete(context, params).await?),
+        Call::UsageGet(params) => raw(usage::get(context, params).await?),
         Call::ProviderList(_) => raw(provider::list(context)),
         Call::ProviderTest(params) => raw(provider::test(context, params).await?),
         Call::SessionPendingList(params) => raw(pending::list(context, params).await?),

@@ -1,6 +1,7 @@
 //! Turns, terminals, files and the other things that clients ask for, over a real socket.
 
 mod conversations;
+mod lists;
 mod terminals;
 
 use openvaala_protocol::id::ItemId;
