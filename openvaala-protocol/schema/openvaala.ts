@@ -44,6 +44,8 @@ export interface Methods {
   "executor/complete": { params: ExecutorCompleteParams; result: ExecutorCompleteResult };
   "usage/get": { params: UsageGetParams; result: UsageGetResult };
   "provider/list": { params: ProviderListParams; result: ProviderListResult };
+  "provider/add": { params: ProviderAddParams; result: ProviderAddResult };
+  "provider/remove": { params: ProviderRemoveParams; result: ProviderRemoveResult };
   "provider/test": { params: ProviderTestParams; result: ProviderTestResult };
   "session/pending/list": { params: SessionPendingListParams; result: SessionPendingListResult };
   "session/pending/update": { params: SessionPendingUpdateParams; result: SessionPendingChangeResult };
@@ -981,6 +983,28 @@ export type Provider = {
   /** Where it comes from: a file of the configuration, a variable of the environment, or built in. */
   origin: string, };
 
+/** Parameters of `provider/add`. */
+export type ProviderAddParams = {
+  /** Its name; also that of its file. */
+  name: string,
+  /** What it speaks: `openai_chat`, `openai_responses` or `anthropic_messages`. */
+  type: string,
+  /** Where its API begins. */
+  base_url: string,
+  /** Its key; written to its file, which only the owner can read, and never given out again. */
+  api_key?: string | null,
+  /** The variable of the server's environment that has its key, in the place of `api_key`. */
+  api_key_env?: string | null,
+  /** The model it is asked for by default. */
+  default_model: string,
+  /** Whether new conversations ask it; the first provider of a configuration is the default in any case. */
+  make_default?: boolean, };
+
+/** Result of `provider/add`: it is on disk and in force. */
+export type ProviderAddResult = {
+  /** The model that new conversations ask now. */
+  default_model: ModelRef, };
+
 /** Parameters of `provider/list`. */
 export type ProviderListParams = Record<symbol, never>;
 
@@ -989,6 +1013,16 @@ export type ProviderListResult = {
   /** The providers, by name. */
   providers: Array<Provider>,
   /** The model that new conversations ask. */
+  default_model: ModelRef, };
+
+/** Parameters of `provider/remove`. */
+export type ProviderRemoveParams = {
+  /** The provider's name. */
+  name: string, };
+
+/** Result of `provider/remove`: its file is gone. */
+export type ProviderRemoveResult = {
+  /** The model that new conversations ask now. */
   default_model: ModelRef, };
 
 /** Parameters of `provider/test`. */

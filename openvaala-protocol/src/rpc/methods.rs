@@ -289,6 +289,14 @@ methods! {
     UsageGet = "usage/get": usage::GetParams => usage::GetResult, [ConversationNotFound, Runtime], "0.1";
     /// Lists the configured model providers.
     ProviderList = "provider/list": provider::ListParams => provider::ListResult, [], "0.1";
+    /// Adds a provider: writes its file, and puts the configuration in force.
+    ///
+    /// All of it is loaded first; if that fails everything is as it was before. To add again what is there as it is changes nothing.
+    ProviderAdd = "provider/add": provider::AddParams => provider::AddResult, [Runtime], "0.1";
+    /// Removes a provider that has a file, and puts the configuration in force.
+    ///
+    /// One that the configuration still names stays. One that has no file is gone already.
+    ProviderRemove = "provider/remove": provider::RemoveParams => provider::RemoveResult, [Runtime], "0.1";
     /// Asks a provider for one word, to see whether it answers.
     ProviderTest = "provider/test": provider::TestParams => provider::TestResult, [Runtime], "0.1";
     /// Gives the inputs that wait for a session, with all that was said.

@@ -174,6 +174,11 @@ const REQUESTS: &[(&str, &str)] = &[
         "usage/get",
         r#"{"conversation_id":"0192d3f5-8c1e-7a5b-9c2d-3e4f5a6b7c8d"}"#,
     ),
+    (
+        "provider/add",
+        r#"{"name":"p","type":"openai_chat","base_url":"http://x/v1","api_key":"k","api_key_env":null,"default_model":"m","make_default":true}"#,
+    ),
+    ("provider/remove", r#"{"name":"p"}"#),
 ];
 
 /// One message of every notification, and one of every shape of those that have several.
@@ -270,6 +275,8 @@ fn written(call: &Call) -> Box<RawValue> {
         Call::SessionUncompact(params) => to_raw_value(params),
         Call::ApprovalList(params) => to_raw_value(params),
         Call::ApprovalAnswer(params) => to_raw_value(params),
+        Call::ProviderAdd(params) => to_raw_value(params),
+        Call::ProviderRemove(params) => to_raw_value(params),
         Call::AgentList(params) => to_raw_value(params),
         Call::ModelList(params) => to_raw_value(params),
         Call::ExecutorList(params) => to_raw_value(params),

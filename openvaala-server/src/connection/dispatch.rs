@@ -233,6 +233,8 @@ async fn perform(
         Call::ExecutorComplete(params) => raw(executor::complete(context, params).await?),
         Call::UsageGet(params) => raw(usage::get(context, params).await?),
         Call::ProviderList(_) => raw(provider::list(context)),
+        Call::ProviderAdd(params) => raw(provider::add(context, params).await?),
+        Call::ProviderRemove(params) => raw(provider::remove(context, params).await?),
         Call::ProviderTest(params) => raw(provider::test(context, params).await?),
         Call::SessionPendingList(params) => raw(pending::list(context, params).await?),
         Call::SessionPendingUpdate(params) => raw(pending::update(context, params).await?),

@@ -155,3 +155,63 @@ async fn the_tokens_of_a_conversation_are_those_of_its_turns() {
     );
     scene.server.stop().await;
 }
+
+#[tokio::test]
+async fn a_provider_is_added_and_removed_and_a_wrong_one_changes_nothing() {
+    let server = Running::start().await;
+    let mut raw = server.raw().await;
+    let config = server.place.dir("config");
+    let file = config.join("providers/acme.yaml");
+    let acme = json!({
+        "name": "acme", "type": "openai_chat", "base_url": "http://127.0.0.1:9/v1",
+        "api_key": "sk-canary", "default_model": "m",
+    });
+    let default = json!({ "provider": "acme", "model": "m" });
+    // The answer to the first may have been lost.
+    for _ in 0..2 {
+        let added = raw.call("provider/add", acme.clone()).await;
+        assert_eq!(added["result"]["default_model"], default, "{added}");
+    }
+    let text = fs::read_to_string(&file).unwrap();
+    assert!(text.contains("sk-canary"), "{text}");
+    let listed = raw.call("provider/list", json!({})).await;
+    assert_eq!(listed["result"]["providers"][0]["name"], "acme");
+    assert!(!listed.to_string().contains("canary"));
+
+    let mut other = acme.clone();
+    other["default_model"] = json!("other");
+    let mut wrong = acme.clone();
+    wrong["name"] = json!("wrong");
+    wrong["base_url"] = json!("no url");
+    let mut outside = acme.clone();
+    outside["name"] = json!("../outside");
+    let mut unknown = acme.clone();
+    unknown["type"] = json!("telepathy");
+    let mut two = acme.clone();
+    two["api_key_env"] = json!("KEY");
+    for params in [other, wrong, outside, unknown, two] {
+        let refused = raw.call("provider/add", params).await;
+        assert_eq!(refused["error"]["code"], -32602, "{refused}");
+        assert!(!refused.to_string().contains("canary"), "{refused}");
+    }
+    let files = fs::read_dir(config.join("providers")).unwrap();
+    assert_eq!(
+        (files.count(), fs::read_to_string(&file).unwrap()),
+        (1, text)
+    );
+
+    // It is the default model of the configuration, which would not load without it.
+    let refused = raw.call("provider/remove", json!({ "name": "acme" })).await;
+    assert_eq!(refused["error"]["code"], -32602, "{refused}");
+    assert!(file.exists());
+    fs::remove_file(config.join("openvaala.yaml")).unwrap();
+    for _ in 0..2 {
+        let removed = raw.call("provider/remove", json!({ "name": "acme" })).await;
+        assert_eq!(
+            removed["result"]["default_model"]["provider"], "demo",
+            "{removed}"
+        );
+    }
+    assert!(!file.exists());
+    server.stop().await;
+}
