@@ -1,7 +1,8 @@
 //! What a runtime can answer instead of a result.
 
 use openvaala_executor::ExecutorError;
-use openvaala_protocol::id::{ConversationId, ExecutorId, ItemId, SessionId};
+use openvaala_executor::commands::{CommandError, CommandId};
+use openvaala_protocol::id::{ConversationId, ExecutorId, ItemId, SessionId, TurnId};
 use openvaala_protocol::item::{Approval, ApprovalState};
 
 /// Why the runtime did not do what it was asked.
@@ -42,6 +43,35 @@ pub enum RuntimeError {
         /// The session as it was given.
         session: SessionId,
     },
+    /// The conversation has no such turn.
+    #[error("conversation {conversation} has no turn {turn}")]
+    TurnNotFound {
+        /// The conversation.
+        conversation: ConversationId,
+        /// The turn as it was given.
+        turn: TurnId,
+    },
+    /// The conversation cannot be closed.
+    #[error("conversation {conversation} is in use: {why}")]
+    ConversationBusy {
+        /// The conversation.
+        conversation: ConversationId,
+        /// What runs or waits in it, or who uses it.
+        why: String,
+    },
+    /// The session has no such command in the background.
+    #[error("session {session} has no terminal {id}; there are: {}", or_none(&numbers(known)))]
+    TerminalNotFound {
+        /// The session.
+        session: SessionId,
+        /// The number as it was given.
+        id: CommandId,
+        /// Those that there are.
+        known: Vec<CommandId>,
+    },
+    /// A command did not do what was asked of it.
+    #[error("the command did not take it")]
+    Command(#[from] CommandError),
     /// The session runs a turn and the input was for an idle one only.
     #[error(
         "session {session} runs a turn: wait for its end, or send with mode `queue` or `steer`"
@@ -203,6 +233,10 @@ fn already(approval: &Approval) -> String {
     let why = approval.message.as_ref().map(|why| format!(": {why}"));
     let (who, why) = (who.unwrap_or_default(), why.unwrap_or_default());
     format!("this question was {done} already{who}{why}")
+}
+
+fn numbers(ids: &[CommandId]) -> Vec<String> {
+    ids.iter().map(ToString::to_string).collect()
 }
 
 fn or_none(names: &[String]) -> String {

@@ -65,7 +65,7 @@ pub use self::approval::ApprovalPolicy;
 pub use self::conversation::{
     AnswerApproval, BlobPiece, BlobQuery, CompactOptions, Compacted, ConversationChange,
     ConversationHandle, Details, FeedEvent, Input, ItemsPage, ItemsQuery, Pending, PendingUpdate,
-    Sent, Subscription,
+    Sent, Subscription, TerminalInfo, TurnsPage, TurnsQuery,
 };
 pub use self::dao::list::{ConversationFilter, ConversationPage, ListConversations};
 pub use self::dao::trash::TrashedConversation;
@@ -74,8 +74,8 @@ pub use self::model::ModelProvider;
 #[cfg(feature = "file")]
 pub use self::runtime::check_data_dir;
 pub use self::runtime::{
-    AgentDefinition, CheckOptions, CompactionPolicy, ContextWindows, Definitions,
-    DeletedConversation, EmptyTrash, ForkConversation, NewConversation, Progress, ReindexReport,
-    Runtime, RuntimeBuilder, RuntimeStatus,
+    AgentDefinition, CheckOptions, CloseConversation, CompactionPolicy, ContextWindows,
+    Definitions, DeletedConversation, EmptyTrash, ForkConversation, NewConversation, Progress,
+    ReindexReport, Runtime, RuntimeBuilder, RuntimeStatus,
 };
 pub use self::session::SessionChange;

@@ -17,6 +17,8 @@ export interface Methods {
   "conversation/create": { params: ConversationCreateParams; result: ConversationCreateResult };
   "conversation/list": { params: ConversationListParams; result: ConversationListResult };
   "conversation/get": { params: ConversationGetParams; result: ConversationGetResult };
+  "conversation/open": { params: ConversationOpenParams; result: ConversationOpenResult };
+  "conversation/close": { params: ConversationCloseParams; result: ConversationCloseResult };
   "conversation/delete": { params: ConversationDeleteParams; result: ConversationDeleteResult };
   "conversation/restore": { params: ConversationRestoreParams; result: ConversationRestoreResult };
   "trash/list": { params: TrashListParams; result: TrashListResult };
@@ -28,7 +30,22 @@ export interface Methods {
   "session/interrupt": { params: SessionInterruptParams; result: SessionInterruptResult };
   "session/items": { params: SessionItemsParams; result: SessionItemsResult };
   "session/blob": { params: SessionBlobParams; result: SessionBlobResult };
+  "turn/get": { params: TurnGetParams; result: TurnGetResult };
+  "turn/list": { params: TurnListParams; result: TurnListResult };
+  "terminal/list": { params: TerminalListParams; result: TerminalListResult };
+  "terminal/read": { params: TerminalReadParams; result: TerminalReadResult };
+  "terminal/write": { params: TerminalWriteParams; result: TerminalWriteResult };
+  "terminal/kill": { params: TerminalKillParams; result: TerminalKillResult };
+  "agent/list": { params: AgentListParams; result: AgentListResult };
+  "model/list": { params: ModelListParams; result: ModelListResult };
+  "executor/list": { params: ExecutorListParams; result: ExecutorListResult };
+  "executor/test": { params: ExecutorTestParams; result: ExecutorTestResult };
+  "executor/browse": { params: ExecutorBrowseParams; result: ExecutorBrowseResult };
+  "executor/complete": { params: ExecutorCompleteParams; result: ExecutorCompleteResult };
+  "usage/get": { params: UsageGetParams; result: UsageGetResult };
   "provider/list": { params: ProviderListParams; result: ProviderListResult };
+  "provider/add": { params: ProviderAddParams; result: ProviderAddResult };
+  "provider/remove": { params: ProviderRemoveParams; result: ProviderRemoveResult };
   "provider/test": { params: ProviderTestParams; result: ProviderTestResult };
   "session/pending/list": { params: SessionPendingListParams; result: SessionPendingListResult };
   "session/pending/update": { params: SessionPendingUpdateParams; result: SessionPendingChangeResult };
@@ -116,7 +133,24 @@ export const ErrorCodes = {
   approval_not_found: -32007,
   /** Somebody else has answered this question first, or it was taken back; `data` is the approval as it is now. */
   approval_answered: -32008,
+  /** There is no such turn in that conversation. */
+  turn_not_found: -32020,
+  /** Something runs or waits in the conversation, or somebody watches it; the message says what. */
+  conversation_busy: -32021,
 } as const;
+
+/** A configured agent. */
+export type Agent = {
+  /** Its name. */
+  name: string,
+  /** What it is for. */
+  description?: string | null,
+  /** The model of conversations that it begins; `null` means the default one. */
+  model?: ModelRef | null,
+  /** How hard that model shall think; `null` leaves it to `model`. */
+  effort?: string | null,
+  /** The names of its tools; `null` means all. */
+  tools?: Array<string> | null, };
 
 /** The session goes on with another agent. */
 export type AgentChange = {
@@ -124,6 +158,14 @@ export type AgentChange = {
   from: string | null,
   /** The agent from now on; `null` is the default one. */
   to: string | null, };
+
+/** Parameters of `agent/list`. */
+export type AgentListParams = Record<symbol, never>;
+
+/** Result of `agent/list`. */
+export type AgentListResult = {
+  /** The agents by name; the default one, which has no name, is not among them. */
+  agents: Array<Agent>, };
 
 /** What one agent of the conversation said to another. */
 export type AgentMessage = {
@@ -325,6 +367,20 @@ export type Conversation = {
   /** Where it was forked from, if it was. */
   forked_from?: ForkOrigin | null, };
 
+/** Parameters of `conversation/close`. */
+export type ConversationCloseParams = {
+  /** Which conversation. */
+  conversation_id: ConversationId,
+  /** Whether turns and commands that run in it are ended first; without it they are only waited for. */
+  interrupt?: boolean,
+  /** How long to wait while it is in use, in milliseconds: at most 60,000, default 1,000. */
+  wait_ms?: number | null, };
+
+/** Result of `conversation/close`: it is not in memory. */
+export type ConversationCloseResult = {
+  /** Whether it was in memory until now. */
+  was_open: boolean, };
+
 /** Parameters of `conversation/create`. */
 export type ConversationCreateParams = {
   /** Where its tools run; empty means the local executor in the server's own working directory. */
@@ -449,6 +505,20 @@ export type ConversationLiveParams = {
   /** What shows. */
   live: Live, };
 
+/** Parameters of `conversation/open`. */
+export type ConversationOpenParams = {
+  /** Which conversation. */
+  conversation_id: ConversationId, };
+
+/** Result of `conversation/open`. */
+export type ConversationOpenResult = {
+  /** The conversation. */
+  conversation: Conversation,
+  /** Its sessions, the root first. */
+  sessions: Array<Session>,
+  /** What of its states cannot be read and why, a line each and at most 100; the rest is as it was last. */
+  damaged: Array<string>, };
+
 /** Parameters of `conversation/restore`. */
 export type ConversationRestoreParams = {
   /** Which conversation of the trash. */
@@ -547,6 +617,33 @@ export type Entry = { "conversation": {
     /** What is wrong with it, and where. */
     message: string, } };
 
+/** A place where tools run. */
+export type Executor = {
+  /** What conversations name it by. */
+  id: ExecutorId,
+  /** What kind of environment it is, such as `local`. */
+  kind: string, };
+
+/** Parameters of `executor/browse`. */
+export type ExecutorBrowseParams = {
+  /** Which executor. */
+  executor: ExecutorId,
+  /** The folder to look into, absolute; `null` means the server's working directory. */
+  path?: string | null,
+  /** How many to give: 1 to 1,000, default 1,000. */
+  limit?: number | null, };
+
+/** Result of `executor/browse`. */
+export type ExecutorBrowseResult = {
+  /** The folder as the executor names it. */
+  path: string,
+  /** The folder that it lies in; `null` for the uppermost. */
+  parent: string | null,
+  /** The folders in it by name, links to folders included. */
+  folders: Array<Folder>,
+  /** Whether there are more. */
+  more: boolean, };
+
 /** The conversation goes on with other executors or folders. */
 export type ExecutorChange = {
   /** The work locations until now. */
@@ -554,11 +651,53 @@ export type ExecutorChange = {
   /** The work locations from now on. */
   to: Array<WorkLocation>, };
 
+/** Parameters of `executor/complete`. */
+export type ExecutorCompleteParams = {
+  /** Which executor. */
+  executor: ExecutorId,
+  /** What was typed so far, absolute; what follows its last `/` is the beginning of a name. */
+  path: string,
+  /** Whether files are completed besides folders. */
+  files?: boolean,
+  /** How many to give: 1 to 1,000, default 100. */
+  limit?: number | null, };
+
+/** Result of `executor/complete`. */
+export type ExecutorCompleteResult = {
+  /** The paths that begin so, by name; those of folders end with `/`. Names with a dot before them come only once that is typed. */
+  paths: Array<string>,
+  /** Whether there are more. */
+  more: boolean, };
+
 /** Names an executor, such as `local` or `build-host`.
  *
  * One to 64 of `a-z A-Z 0-9 _ -`, since models see it as a value of a tool parameter.
  */
 export type ExecutorId = string;
+
+/** Parameters of `executor/list`. */
+export type ExecutorListParams = Record<symbol, never>;
+
+/** Result of `executor/list`. */
+export type ExecutorListResult = {
+  /** The executors by id. */
+  executors: Array<Executor>, };
+
+/** Parameters of `executor/test`. */
+export type ExecutorTestParams = {
+  /** Which executor. */
+  executor: ExecutorId,
+  /** The folder to open there, absolute; `null` means the server's working directory. */
+  root?: string | null, };
+
+/** Result of `executor/test`. */
+export type ExecutorTestResult = {
+  /** Whether the folder can be worked in. */
+  ok: boolean,
+  /** What environment it is, or what went wrong. */
+  message: string,
+  /** How long it took, in milliseconds. */
+  millis: number, };
 
 /** Something that is not as it should be. */
 export type Finding = {
@@ -581,6 +720,15 @@ export type Finding = {
 
 /** What kind of thing a check has found. */
 export type FindingKind = "damaged_entry" | "torn_tail" | "unreadable" | "half_copy" | "interrupted_deletion" | "interrupted_restoration" | "wrong_name" | "newer_format" | "stale_index";
+
+/** A folder that somebody may choose. */
+export type Folder = {
+  /** Its name in the folder above. */
+  name: string,
+  /** Where it is, absolute. */
+  path: string,
+  /** Whether its name begins with a dot. */
+  hidden: boolean, };
 
 /** The place in another conversation that one was forked from. */
 export type ForkOrigin = {
@@ -692,6 +840,17 @@ export type Live = { "started": PartialItem } | { "delta": Delta } | { "dropped"
     /** What the storage said. */
     message: string, } };
 
+/** A model that the configuration names. */
+export type Model = {
+  /** The provider's name. */
+  provider: string,
+  /** The model's name there. */
+  model: string,
+  /** Whether it is the one that the provider is asked for by default. */
+  is_provider_default: boolean,
+  /** How many tokens it can read, if that is known. */
+  context_window?: number | null, };
+
 /** The session goes on with another model or effort. */
 export type ModelChange = {
   /** The model until now. */
@@ -709,6 +868,18 @@ export type ModelError = {
   status?: number | null,
   /** How many times it was tried. */
   attempts: number, };
+
+/** Parameters of `model/list`. */
+export type ModelListParams = {
+  /** Only those of this provider; `null` means of all. */
+  provider?: string | null, };
+
+/** Result of `model/list`. */
+export type ModelListResult = {
+  /** The models that the configuration names, by provider and name; a provider may have others. */
+  models: Array<Model>,
+  /** The model that new conversations ask. */
+  default_model: ModelRef, };
 
 /** A model as a session names it. */
 export type ModelRef = {
@@ -812,6 +983,28 @@ export type Provider = {
   /** Where it comes from: a file of the configuration, a variable of the environment, or built in. */
   origin: string, };
 
+/** Parameters of `provider/add`. */
+export type ProviderAddParams = {
+  /** Its name; also that of its file. */
+  name: string,
+  /** What it speaks: `openai_chat`, `openai_responses` or `anthropic_messages`. */
+  type: string,
+  /** Where its API begins. */
+  base_url: string,
+  /** Its key; written to its file, which only the owner can read, and never given out again. */
+  api_key?: string | null,
+  /** The variable of the server's environment that has its key, in the place of `api_key`. */
+  api_key_env?: string | null,
+  /** The model it is asked for by default. */
+  default_model: string,
+  /** Whether new conversations ask it; the first provider of a configuration is the default in any case. */
+  make_default?: boolean, };
+
+/** Result of `provider/add`: it is on disk and in force. */
+export type ProviderAddResult = {
+  /** The model that new conversations ask now. */
+  default_model: ModelRef, };
+
 /** Parameters of `provider/list`. */
 export type ProviderListParams = Record<symbol, never>;
 
@@ -820,6 +1013,16 @@ export type ProviderListResult = {
   /** The providers, by name. */
   providers: Array<Provider>,
   /** The model that new conversations ask. */
+  default_model: ModelRef, };
+
+/** Parameters of `provider/remove`. */
+export type ProviderRemoveParams = {
+  /** The provider's name. */
+  name: string, };
+
+/** Result of `provider/remove`: its file is gone. */
+export type ProviderRemoveResult = {
+  /** The model that new conversations ask now. */
   default_model: ModelRef, };
 
 /** Parameters of `provider/test`. */
@@ -1227,6 +1430,13 @@ export type SessionUpdateResult = {
   /** The session as it is now. */
   session: Session, };
 
+/** The tokens of a session. */
+export type SessionUsage = {
+  /** Which session. */
+  session_id: SessionId,
+  /** The tokens that its turns have used. */
+  usage: Usage, };
+
 /** A skill that was brought into the context. */
 export type Skill = {
   /** The skill's name. */
@@ -1245,6 +1455,134 @@ export type Snapshot = {
 export type SummaryUndone = {
   /** The item of the summary. */
   summary: ItemId, };
+
+/** A command in the background of a session. */
+export type Terminal = {
+  /** The session whose agent has started it. */
+  session_id: SessionId,
+  /** Its number in that session, from 1. */
+  terminal_id: number,
+  /** The beginning of its command line, at most 4,000 characters. */
+  command: string,
+  /** Whether it runs. */
+  status: TerminalStatus,
+  /** How its shell exited, if it has and no signal ended it. */
+  exit_code?: number | null,
+  /** The number of the signal that ended its shell, if one has. */
+  signal?: number | null,
+  /** Who ended it, or why nobody knows how it ended; `null` for one that runs or has ended by itself. */
+  why?: string | null,
+  /** When it was started. */
+  started_at: Timestamp,
+  /** When it ended. */
+  ended_at?: Timestamp | null,
+  /** How many bytes it has written. */
+  bytes: number,
+  /** How many bytes were written to its input. */
+  input_bytes: number, };
+
+/** Parameters of `terminal/kill`. */
+export type TerminalKillParams = {
+  /** Which conversation. */
+  conversation_id: ConversationId,
+  /** Which session of it; `null` means the root. */
+  session_id?: SessionId | null,
+  /** The number of the terminal in that session. */
+  terminal_id: number,
+  /** What it is sent. */
+  signal?: TerminalSignal, };
+
+/** Result of `terminal/kill`. */
+export type TerminalKillResult = {
+  /** The terminal as it is now; it runs on only if the system does not let it go within 2 s. */
+  terminal: Terminal, };
+
+/** Parameters of `terminal/list`. */
+export type TerminalListParams = {
+  /** Which conversation. */
+  conversation_id: ConversationId,
+  /** Only those of this session; `null` means of all. */
+  session_id?: SessionId | null, };
+
+/** Result of `terminal/list`. */
+export type TerminalListResult = {
+  /** Those that run and, of each session, the last 50 commands that have ended; the root session first. */
+  terminals: Array<Terminal>, };
+
+/** Parameters of `terminal/read`. */
+export type TerminalReadParams = {
+  /** Which conversation. */
+  conversation_id: ConversationId,
+  /** Which session of it; `null` means the root. */
+  session_id?: SessionId | null,
+  /** The number of the terminal in that session. */
+  terminal_id: number,
+  /** The first byte of its output to give, from 0. */
+  offset?: number,
+  /** How many bytes to give from there on: at most 1,048,576, default 65,536. */
+  head?: number | null,
+  /** How many bytes of its end to give besides, if the head does not reach it: at most 1,048,576, default 0. */
+  tail?: number | null, };
+
+/** Result of `terminal/read`: what the command wrote as it wrote it, escape sequences and all.
+ *
+ * What is no UTF-8 shows as U+FFFD; a character is never cut.
+ */
+export type TerminalReadResult = {
+  /** The terminal as it is now. */
+  terminal: Terminal,
+  /** Where `text` begins; behind what was asked for where bytes are not kept. */
+  offset: number,
+  /** What was written from there on; empty if there is nothing by now. */
+  text: string,
+  /** Where to go on reading. */
+  next: number,
+  /** Its end, if that was asked for and lies behind `text`. */
+  tail: TerminalTail | null, };
+
+/** What a command is ended with. */
+export type TerminalSignal = "term" | "kill";
+
+/** Whether a command in the background runs. */
+export type TerminalStatus = "running" | "exited" | "lost";
+
+/** The end of an output. */
+export type TerminalTail = {
+  /** Where it begins. */
+  offset: number,
+  /** What was written from there on. */
+  text: string,
+  /** Where to go on reading. */
+  next: number,
+  /** How many bytes lie between the text before and this one. */
+  left_out: number, };
+
+/** Parameters of `terminal/write`.
+ *
+ * The command must have been started with its input open.
+ */
+export type TerminalWriteParams = {
+  /** Which conversation. */
+  conversation_id: ConversationId,
+  /** Which session of it; `null` means the root. */
+  session_id?: SessionId | null,
+  /** The number of the terminal in that session. */
+  terminal_id: number,
+  /** What to write, as it is: a line needs its line end. */
+  text?: string,
+  /** Whether its input is closed after that. */
+  end?: boolean,
+  /** How many bytes have to be written to it before (`input_bytes`). A write that was made there already is not made again,
+   * so one whose answer was lost can be sent again; `null` writes behind whatever there is.
+   */
+  at?: number, };
+
+/** Result of `terminal/write`. */
+export type TerminalWriteResult = {
+  /** Whether the command could take all of it within 5 s; what is left waits for it to read on. */
+  taken: boolean,
+  /** The terminal as it is now. */
+  terminal: Terminal, };
 
 /** A point in time with millisecond precision, written as `2026-12-02T04:22:41.123Z`. */
 export type Timestamp = string;
@@ -1348,11 +1686,43 @@ export type TurnFailure = {
 /** What kind of trouble ended a turn. */
 export type TurnFailureKind = "model" | "refused" | "step_limit" | "repeat_limit" | "storage" | "internal" | "context" | "budget";
 
+/** Parameters of `turn/get`. */
+export type TurnGetParams = {
+  /** Which conversation. */
+  conversation_id: ConversationId,
+  /** Which turn of it, of whatever session. */
+  turn_id: TurnId, };
+
+/** Result of `turn/get`. */
+export type TurnGetResult = {
+  /** The turn as it is on disk. */
+  turn: Turn, };
+
 /** Names one turn of a session.
  *
  * Written as a lower-case hyphenated UUID; ids made later sort later.
  */
 export type TurnId = string;
+
+/** Parameters of `turn/list`. */
+export type TurnListParams = {
+  /** Which conversation. */
+  conversation_id: ConversationId,
+  /** Only turns of this session; `null` means of all. */
+  session_id?: SessionId | null,
+  /** By when they have started: the newest first if nobody says otherwise. */
+  order?: ItemsOrder,
+  /** The turn behind which the page begins, in that order; `null` begins at that end. */
+  cursor?: TurnId | null,
+  /** How many to give: 1 to 1,000, default 100. */
+  limit?: number | null, };
+
+/** Result of `turn/list`. */
+export type TurnListResult = {
+  /** The turns in that order. */
+  turns: Array<Turn>,
+  /** The cursor of the next page; `null` at the end. */
+  next: TurnId | null, };
 
 /** Whether a turn runs, or how it ended. */
 export type TurnStatus = "running" | "completed" | "failed" | "interrupted";
@@ -1370,6 +1740,18 @@ export type Usage = {
   output_tokens: number | null,
   /** The part of `output_tokens` that was reasoning. */
   reasoning_tokens: number | null, };
+
+/** Parameters of `usage/get`. */
+export type UsageGetParams = {
+  /** Which conversation. */
+  conversation_id: ConversationId, };
+
+/** Result of `usage/get`. */
+export type UsageGetResult = {
+  /** The tokens of all its sessions; what no provider has said stays unknown. */
+  total: Usage,
+  /** Those of each session, the root first; those of a turn stand in the turn. */
+  sessions: Array<SessionUsage>, };
 
 /** What a person (or a program for one) said. */
 export type UserMessage = {

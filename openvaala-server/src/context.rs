@@ -12,6 +12,7 @@ use openvaala_protocol::time::Timestamp;
 use tokio::sync::{mpsc, oneshot, watch};
 
 use crate::assemble::Assembled;
+use crate::config::NewProvider;
 
 /// What every connection and every method can reach; clones share it.
 #[derive(Clone, Debug)]
@@ -74,10 +75,21 @@ pub(crate) enum Command {
 /// Who asked for a reload.
 pub(crate) type ReloadReply = oneshot::Sender<Result<ReloadResult, RpcError>>;
 
+/// A change of the configuration.
+#[derive(Debug)]
+pub(crate) enum ConfigChange {
+    /// One more rule about tool calls.
+    Rule(ApprovalRule),
+    /// One more provider.
+    AddProvider(Box<NewProvider>),
+    /// A provider less, by name.
+    RemoveProvider(String),
+}
+
 /// Asks for the configuration to be loaded anew.
 #[derive(Debug)]
 pub(crate) struct Reload {
-    /// A rule to write to it before.
-    pub(crate) rule: Option<ApprovalRule>,
+    /// What to write to it before.
+    pub(crate) change: Option<ConfigChange>,
     pub(crate) reply: ReloadReply,
 }

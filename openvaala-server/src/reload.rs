@@ -10,8 +10,8 @@ use openvaala_protocol::rpc::{ErrorCode, RpcError};
 use tokio::sync::{mpsc, watch};
 
 use crate::assemble::{Assembled, assemble};
-use crate::config::{Config, ConfigDir, ConfigError, LocalProbe};
-use crate::context::Reload;
+use crate::config::{AddProviderError, Before, Config, ConfigDir, ConfigError, LocalProbe};
+use crate::context::{ConfigChange, Reload};
 use crate::environment::Environment;
 use crate::error::ServerError;
 use crate::methods::error::with_causes;
@@ -52,14 +52,15 @@ pub(crate) struct Reloader {
 impl Reloader {
     /// Takes requests to load anew, one after the other, until nobody can ask any more.
     pub(crate) async fn run(self, mut requests: mpsc::Receiver<Reload>) {
-        while let Some(Reload { rule, reply }) = requests.recv().await {
-            if let Some(rule) = rule
-                && let Err(error) = self.add_rule(rule).await
-            {
-                // Whoever asked may have gone.
-                let _ = reply.send(Err(error));
-                continue;
-            }
+        while let Some(Reload { change, reply }) = requests.recv().await {
+            let before = match self.change(change).await {
+                Ok(before) => before,
+                Err(error) => {
+                    // Whoever asked may have gone.
+                    let _ = reply.send(Err(error));
+                    continue;
+                }
+            };
             let result = self.reload().await.map_err(|error| {
                 let message = format!(
                     "the configuration before stays in force: {}",
@@ -67,12 +68,50 @@ impl Reloader {
                 );
                 RpcError::new(ErrorCode::Runtime, message)
             });
+            if let (Err(_), Some(before)) = (&result, before) {
+                self.undo(before).await;
+            }
             match &result {
                 Ok(_) => tracing::info!("the configuration was loaded anew"),
                 Err(error) => tracing::warn!("{}", error.message),
             }
             // Whoever asked may have gone.
             let _ = reply.send(result);
+        }
+    }
+
+    /// Writes a change to the configuration; gives what was there before where that is to come back if it does not work.
+    async fn change(&self, change: Option<ConfigChange>) -> Result<Option<Before>, RpcError> {
+        let (dir, environment) = (self.source.dir.clone(), self.source.environment.clone());
+        let changed = match change {
+            None => return Ok(None),
+            Some(ConfigChange::Rule(rule)) => return self.add_rule(rule).await.map(|()| None),
+            Some(ConfigChange::AddProvider(provider)) => {
+                tokio::task::spawn_blocking(move || dir.put_provider(&provider, &environment)).await
+            }
+            Some(ConfigChange::RemoveProvider(name)) => {
+                tokio::task::spawn_blocking(move || dir.remove_provider(&name, &environment)).await
+            }
+        };
+        match changed {
+            Ok(Ok(before)) => Ok(Some(before)),
+            Ok(Err(error)) => {
+                let code = match error {
+                    AddProviderError::BrokenBefore { .. } | AddProviderError::Write { .. } => {
+                        ErrorCode::Runtime
+                    }
+                    _ => ErrorCode::InvalidParams,
+                };
+                Err(RpcError::new(code, with_causes(&error)))
+            }
+            Err(error) => Err(RpcError::new(ErrorCode::Runtime, error.to_string())),
+        }
+    }
+
+    async fn undo(&self, before: Before) {
+        let undone = tokio::task::spawn_blocking(move || before.restore()).await;
+        if !matches!(undone, Ok(Ok(()))) {
+            tracing::error!(?undone, "a change of the configuration could not be undone");
         }
     }
 

@@ -173,7 +173,10 @@ impl ServerLoop {
         if self
             .context
             .reloads
-            .try_send(Reload { rule: None, reply })
+            .try_send(Reload {
+                change: None,
+                reply,
+            })
             .is_err()
         {
             tracing::warn!("the configuration is being loaded anew already");

@@ -11,6 +11,8 @@ mod conversation;
 mod discovery;
 mod handshake;
 mod lifecycle;
+mod model;
+mod resources;
 mod rpc;
 mod support;
 mod trash;

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use openvaala_executor::Workspace;
+use openvaala_executor::commands::Commands;
 use openvaala_protocol::approval::ApprovalMode;
 use openvaala_protocol::conversation::{Conversation, Session, WorkLocation};
 use openvaala_protocol::id::{ItemId, SessionId, TurnId};
@@ -70,6 +71,10 @@ pub(crate) enum Command {
     /// The sessions, each before those below it.
     Tree {
         reply: oneshot::Sender<Vec<Session>>,
+    },
+    /// The commands of each session.
+    Commands {
+        reply: oneshot::Sender<Vec<(SessionId, Commands)>>,
     },
     RunningCommands {
         reply: oneshot::Sender<usize>,

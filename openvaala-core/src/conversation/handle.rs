@@ -139,6 +139,8 @@ pub struct Details {
     pub sessions: Vec<Session>,
     /// Its turns, oldest first.
     pub turns: Vec<Turn>,
+    /// What of its states cannot be read and why, a line each.
+    pub damaged: Vec<String>,
 }
 
 /// Which page of a session's log to read.
@@ -222,6 +224,12 @@ impl ConversationHandle {
     #[must_use]
     pub const fn id(&self) -> ConversationId {
         self.id
+    }
+
+    /// The session that its user talks to.
+    #[must_use]
+    pub const fn root(&self) -> SessionId {
+        self.root
     }
 
     /// How many turns run in it right now.
@@ -316,6 +324,7 @@ impl ConversationHandle {
             conversation,
             sessions,
             turns: states.wire_turns(),
+            damaged: states.damaged,
         })
     }
 
@@ -376,6 +385,11 @@ impl ConversationHandle {
             Ok(()) => wait.await.unwrap_or(0),
             Err(_) => 0,
         }
+    }
+
+    /// Whether anybody has subscribed to it.
+    pub(crate) async fn is_watched(&self) -> bool {
+        self.feed.is_watched().await
     }
 
     /// Waits until what a start has found unfinished is written down as ended.

@@ -10,7 +10,9 @@ mod handle;
 mod machine;
 mod run;
 mod steer;
+mod terminals;
 mod tree;
+mod turns;
 mod waits;
 mod workspaces;
 
@@ -22,6 +24,8 @@ pub use self::handle::{
     BlobPiece, BlobQuery, ConversationHandle, Details, Input, ItemsPage, ItemsQuery, Sent,
 };
 pub use self::steer::{Pending, PendingUpdate};
+pub use self::terminals::TerminalInfo;
+pub use self::turns::{TurnsPage, TurnsQuery};
 
 pub(crate) use self::command::Upward;
 pub(crate) use self::feed::FeedSender;

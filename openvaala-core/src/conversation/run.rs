@@ -322,6 +322,11 @@ impl ConversationLoop {
                 Some(handle) => handle.compact(command),
                 None => command.refuse(self.no_session(session)),
             },
+            Command::Commands { reply } => {
+                let sessions = self.sessions.iter();
+                let commands = sessions.map(|(id, handle)| (*id, handle.commands()));
+                let _ = reply.send(commands.collect());
+            }
             Command::RunningCommands { reply } => {
                 let running = self.sessions.values().map(SessionHandle::running_commands);
                 let _ = reply.send(running.sum());

@@ -2,6 +2,7 @@
 
 mod builder;
 mod check;
+mod close;
 mod definitions;
 mod fork;
 mod load;
@@ -26,6 +27,7 @@ pub use self::builder::RuntimeBuilder;
 pub use self::check::CheckOptions;
 #[cfg(feature = "file")]
 pub use self::check::check_data_dir;
+pub use self::close::CloseConversation;
 pub use self::definitions::{AgentDefinition, Definitions};
 pub use self::fork::ForkConversation;
 use self::run::Command;

@@ -10,6 +10,7 @@ use tokio::sync::{mpsc, oneshot};
 use tokio::task::JoinSet;
 use tokio::time::{Instant, MissedTickBehavior, interval_at, sleep_until, timeout};
 
+use super::close::{CloseReply, Closed};
 use super::fork::fork;
 use super::trash::{TrashCommand, TrashQueue, perform};
 use super::unload::{Unused, until_next_look};
@@ -36,6 +37,16 @@ pub(super) enum Command {
     Open {
         id: ConversationId,
         reply: Reply<ConversationHandle>,
+    },
+    /// A conversation, if it is in memory.
+    Loaded {
+        id: ConversationId,
+        reply: oneshot::Sender<Option<ConversationHandle>>,
+    },
+    /// Close a conversation if nobody uses it.
+    Close {
+        id: ConversationId,
+        reply: CloseReply,
     },
     Status {
         reply: oneshot::Sender<RuntimeStatus>,
@@ -66,6 +77,8 @@ pub(super) struct RuntimeLoop {
     unused: Unused,
     /// Conversations that are asked whether they can be closed, or end, and who waits for them to be open.
     unloading: HashMap<ConversationId, Vec<Reply<ConversationHandle>>>,
+    /// Who waits to hear whether one of those is closed.
+    closing: HashMap<ConversationId, Vec<CloseReply>>,
     stopping: Vec<oneshot::Sender<()>>,
 }
 
@@ -109,6 +122,7 @@ impl RuntimeLoop {
             trash: TrashQueue::default(),
             unused: Unused::default(),
             unloading: HashMap::new(),
+            closing: HashMap::new(),
             stopping: Vec::new(),
         }
     }
@@ -174,6 +188,12 @@ impl RuntimeLoop {
                     Done::Forked { forked, reply }
                 });
             }
+            Command::Loaded { id, reply } => {
+                let is_loaded = !self.unloading.contains_key(&id);
+                let loaded = self.open.get(&id).filter(|_| is_loaded).cloned();
+                let _ = reply.send(loaded);
+            }
+            Command::Close { id, reply } => self.close(id, reply),
             Command::Status { reply } => {
                 let running_turns = self
                     .open
@@ -272,22 +292,60 @@ impl RuntimeLoop {
             return;
         };
         let now = Instant::now();
+        let mut over = Vec::new();
         for (id, handle) in &self.open {
-            let is_busy = self.unloading.contains_key(id)
-                || self.opening.contains_key(id)
-                || self.trash.moving == Some(*id);
-            if is_busy || handle.is_held() || handle.running_turns() > 0 {
+            if self.is_busy(*id) || handle.is_held() || handle.running_turns() > 0 {
                 self.unused.used(*id);
             } else if self.unused.is_over(*id, now, after) {
                 self.unused.used(*id);
-                // Nobody gets a handle from now on until the answer is there.
-                self.unloading.insert(*id, Vec::new());
-                let (id, handle) = (*id, handle.clone());
-                self.work.spawn(async move {
-                    let ends = handle.stop_if_idle().await;
-                    Done::Asked { id, ends }
-                });
+                over.push((*id, handle.clone()));
             }
+        }
+        for (id, handle) in over {
+            self.ask_to_end(id, handle);
+        }
+    }
+
+    /// Whether it comes, goes or moves just now.
+    fn is_busy(&self, id: ConversationId) -> bool {
+        self.unloading.contains_key(&id)
+            || self.opening.contains_key(&id)
+            || self.trash.moving == Some(id)
+    }
+
+    /// Asks a conversation that nobody holds whether it can end.
+    fn ask_to_end(&mut self, id: ConversationId, handle: ConversationHandle) {
+        // Nobody gets a handle from now on until the answer is there.
+        self.unloading.insert(id, Vec::new());
+        self.work.spawn(async move {
+            let ends = handle.stop_if_idle().await;
+            Done::Asked { id, ends }
+        });
+    }
+
+    fn close(&mut self, id: ConversationId, reply: CloseReply) {
+        let handle = self.open.get(&id);
+        let answer = match handle {
+            Some(_) if self.unloading.contains_key(&id) => {
+                self.closing.entry(id).or_default().push(reply);
+                return;
+            }
+            _ if self.is_busy(id) => Closed::No,
+            None => Closed::Before,
+            Some(handle) if handle.is_held() || handle.running_turns() > 0 => Closed::No,
+            Some(handle) => {
+                let handle = handle.clone();
+                self.closing.entry(id).or_default().push(reply);
+                self.ask_to_end(id, handle);
+                return;
+            }
+        };
+        let _ = reply.send(answer);
+    }
+
+    fn tell_closers(&mut self, id: ConversationId, closed: Closed) {
+        for reply in self.closing.remove(&id).unwrap_or_default() {
+            let _ = reply.send(closed);
         }
     }
 
@@ -367,6 +425,9 @@ impl RuntimeLoop {
             Done::Trashed => self.trashed(),
             // One that ends is opened anew once it has.
             Done::Asked { id, ends } => {
+                if !ends {
+                    self.tell_closers(id, Closed::No);
+                }
                 if !ends || !self.open.contains_key(&id) {
                     self.open_for_those_who_wait(id);
                 }
@@ -431,6 +492,7 @@ impl RuntimeLoop {
         if let Err(error) = ended {
             tracing::error!(conversation = %id, %error, "a conversation ended with a fault");
         }
+        self.tell_closers(id, Closed::Now);
         self.open_for_those_who_wait(id);
     }
 

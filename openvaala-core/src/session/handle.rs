@@ -114,6 +114,11 @@ impl SessionHandle {
         self.command(Command::ReportTaken { report });
     }
 
+    /// Its commands.
+    pub(crate) fn commands(&self) -> Commands {
+        self.commands.clone()
+    }
+
     /// How many commands run.
     pub(crate) fn running_commands(&self) -> usize {
         self.commands.running()

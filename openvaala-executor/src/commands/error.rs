@@ -35,6 +35,18 @@ pub enum CommandError {
         /// The command.
         id: CommandId,
     },
+    /// Something else was written to its input meanwhile.
+    #[error(
+        "{written} bytes were written to the input of command {id}, not {at}; nothing was written"
+    )]
+    InputMoved {
+        /// The command.
+        id: CommandId,
+        /// Where the write was to begin.
+        at: u64,
+        /// How many bytes were written by then.
+        written: u64,
+    },
     /// An earlier write still waits for the command to read.
     #[error("command {id} has not read its earlier input yet; nothing was written")]
     InputUnread {

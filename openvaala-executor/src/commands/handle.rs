@@ -91,6 +91,7 @@ impl CommandHandle {
             started_ago: self.started.elapsed(),
             ended_ago: state.ended.map(|at| at.elapsed()),
             bytes: state.bytes,
+            input_bytes: state.input_bytes,
         }
     }
 
@@ -190,8 +191,28 @@ impl CommandHandle {
     ///
     /// A write whose future is dropped goes on.
     pub async fn write(&self, bytes: Bytes, end: bool) -> Result<(), CommandError> {
+        self.feed(bytes, end, None).await
+    }
+
+    /// Writes like [`write`](Self::write), but only if exactly `at` bytes were written before. A write that
+    /// was made there before is not made again, so one whose answer was lost can be repeated.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`write`](Self::write), and [`CommandError::InputMoved`] if something else was written there.
+    pub async fn write_at(&self, bytes: Bytes, end: bool, at: u64) -> Result<(), CommandError> {
+        self.feed(bytes, end, Some(at)).await
+    }
+
+    async fn feed(&self, bytes: Bytes, end: bool, at: Option<u64>) -> Result<(), CommandError> {
         let (reply, answer) = oneshot::channel();
-        self.ask(Ask::Input { bytes, end, reply }).await?;
+        self.ask(Ask::Input {
+            bytes,
+            end,
+            at,
+            reply,
+        })
+        .await?;
         let id = self.id;
         // A write that was under way when it ended has no answer.
         answer.await.unwrap_or(Err(CommandError::Ended { id }))

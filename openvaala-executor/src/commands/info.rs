@@ -25,6 +25,8 @@ pub struct CommandInfo {
     pub ended_ago: Option<Duration>,
     /// How many bytes it has written.
     pub bytes: u64,
+    /// How many bytes were written to its input, read by it or not.
+    pub input_bytes: u64,
 }
 
 /// Whether a command runs.
@@ -83,6 +85,7 @@ pub(super) struct State {
     /// There is text that nobody has looked at.
     pub(super) unseen: bool,
     pub(super) bytes: u64,
+    pub(super) input_bytes: u64,
     pub(super) ended: Option<Instant>,
 }
 
@@ -94,6 +97,7 @@ impl State {
             settled: false,
             unseen: false,
             bytes: 0,
+            input_bytes: 0,
             ended: None,
         }
     }

@@ -33,8 +33,14 @@ impl InputSide {
         input.map_or(Self::None, Self::Open)
     }
 
-    /// Begins a write, or says why not; never waits.
-    pub(super) fn feed(&mut self, id: CommandId, bytes: Bytes, end: bool, reply: InputReply) {
+    /// Begins a write, or says why not; never waits. Tells whether it has begun.
+    pub(super) fn feed(
+        &mut self,
+        id: CommandId,
+        bytes: Bytes,
+        end: bool,
+        reply: InputReply,
+    ) -> bool {
         let refusal = match std::mem::replace(self, Self::Ended) {
             Self::Open(mut input) => {
                 let write = Box::pin(async move {
@@ -42,7 +48,7 @@ impl InputSide {
                     (input, result)
                 });
                 *self = Self::Feeding { write, end, reply };
-                return;
+                return true;
             }
             Self::Ended => CommandError::InputEnded { id },
             Self::None => {
@@ -56,6 +62,7 @@ impl InputSide {
         };
         // Who asked may have gone.
         let _ = reply.send(Err(refusal));
+        false
     }
 
     /// Waits for the write that is under way; for ever if there is none. Cancel safe.

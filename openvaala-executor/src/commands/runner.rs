@@ -34,6 +34,8 @@ pub(super) enum Ask {
     Input {
         bytes: Bytes,
         end: bool,
+        /// How much has to be written by then.
+        at: Option<u64>,
         reply: InputReply,
     },
     Leave,
@@ -299,13 +301,12 @@ impl Runner {
 
     fn answer(&mut self, ask: Ask) {
         match ask {
-            Ask::Input { bytes, end, reply } => {
-                if self.process.is_none() {
-                    let _ = reply.send(Err(CommandError::Ended { id: self.id }));
-                } else {
-                    self.input.feed(self.id, bytes, end, reply);
-                }
-            }
+            Ask::Input {
+                bytes,
+                end,
+                at,
+                reply,
+            } => self.feed(bytes, end, at, reply),
             Ask::Leave => {
                 self.abandoned = None;
                 self.state.send_modify(|state| state.left = true);
@@ -318,6 +319,25 @@ impl Runner {
             }
             Ask::Stop { signal, by } => self.stop(signal, by),
         }
+    }
+
+    /// Writes to its input; what was written at that place before is not written again.
+    fn feed(&mut self, bytes: Bytes, end: bool, at: Option<u64>, reply: InputReply) {
+        let (id, length) = (self.id, bytes.len() as u64);
+        let written = self.state.borrow().input_bytes;
+        let answer = match at {
+            Some(at) if at != written && at.saturating_add(length) <= written => Ok(()),
+            Some(at) if at != written => Err(CommandError::InputMoved { id, at, written }),
+            _ if self.process.is_none() => Err(CommandError::Ended { id }),
+            _ => {
+                if self.input.feed(id, bytes, end, reply) {
+                    self.state.send_modify(|state| state.input_bytes += length);
+                }
+                return;
+            }
+        };
+        // Who asked may have gone.
+        let _ = reply.send(answer);
     }
 
     fn unseen(&mut self) -> Clipped {

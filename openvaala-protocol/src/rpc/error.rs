@@ -140,4 +140,7 @@ errors! {
     ApprovalNotFound = -32007, "approval_not_found", "There is no such question in that session.";
     ApprovalAnswered = -32008, "approval_answered",
         "Somebody else has answered this question first, or it was taken back; `data` is the approval as it is now.";
+    TurnNotFound = -32020, "turn_not_found", "There is no such turn in that conversation.";
+    ConversationBusy = -32021, "conversation_busy",
+        "Something runs or waits in the conversation, or somebody watches it; the message says what.";
 }

@@ -7,13 +7,14 @@ use serde::de::DeserializeOwned;
 use serde_json::value::{RawValue, to_raw_value};
 
 use super::error::ErrorCode::{
-    self, ApprovalAnswered, ApprovalNotFound, ConversationExists, ConversationNotFound,
-    InputNotFound, InputTaken, InvalidRequest, Overloaded, QueueChanged, Runtime, SessionBusy,
-    SessionNotFound,
+    self, ApprovalAnswered, ApprovalNotFound, ConversationBusy, ConversationExists,
+    ConversationNotFound, InputNotFound, InputTaken, InvalidRequest, Overloaded, QueueChanged,
+    Runtime, SessionBusy, SessionNotFound, TerminalNotFound, TurnNotFound,
 };
 use super::error::RpcError;
 use super::params::{
-    approval, check, compaction, conversation, pending, provider, server, session, trash, update,
+    agent, approval, check, compaction, conversation, executor, model, pending, provider, server,
+    session, terminal, trash, turn, update, usage,
 };
 
 /// One method of the protocol, as a type.
@@ -70,7 +71,7 @@ macro_rules! methods {
         /// The methods as types.
         pub mod method {
             #[allow(unused_imports, reason = "not every row names every module")]
-            use super::{approval, check, compaction, conversation, is_repeatable, pending, provider, server, session, trash, update};
+            use super::{agent, approval, check, compaction, conversation, executor, is_repeatable, model, pending, provider, server, session, terminal, trash, turn, update, usage};
 
             $($(#[doc = $about])+
             #[derive(Clone, Copy, Debug)]
@@ -225,6 +226,16 @@ methods! {
     ConversationList = "conversation/list": conversation::ListParams => conversation::ListResult, [Runtime], "0.1";
     /// Gives a conversation's state and that of its sessions and turns.
     ConversationGet = "conversation/get": conversation::GetParams => conversation::GetResult, [ConversationNotFound, Runtime], "0.1";
+    /// Loads a conversation if it is not in memory, and says what of it is damaged.
+    ///
+    /// Every other method loads what it needs by itself; this one is for who wants to know beforehand. Damaged lines of a session's log
+    /// stand at their places in `session/items`; `server/check` reads and judges everything.
+    ConversationOpen = "conversation/open": conversation::OpenParams => conversation::OpenResult, [ConversationNotFound, Runtime], "0.1";
+    /// Takes a conversation out of the memory; nothing of it is lost, and the next request about it loads it again.
+    ///
+    /// One in which something runs or waits, or that somebody has subscribed to, stays and is answered with `conversation_busy`, unless
+    /// that ends within `wait_ms`. With `interrupt` what runs is ended first. One that is not loaded is closed already.
+    ConversationClose = "conversation/close": conversation::CloseParams => conversation::CloseResult, [ConversationBusy, ConversationNotFound, Runtime], "0.1";
     /// Deletes a conversation: what runs in it is interrupted, and all of it goes to the trash.
     ///
     /// Whoever has subscribed to it is told with `conversation/deleted`.
@@ -259,8 +270,44 @@ methods! {
     SessionItems = "session/items": session::ItemsParams => session::ItemsResult, [ConversationNotFound, SessionNotFound, Runtime], "0.1";
     /// Reads a piece of a large text or attachment that an item refers to.
     SessionBlob = "session/blob": session::BlobParams => session::BlobResult, [ConversationNotFound, SessionNotFound, Runtime], "0.1";
+    /// Gives one turn of a conversation.
+    TurnGet = "turn/get": turn::GetParams => turn::GetResult, [TurnNotFound, ConversationNotFound, Runtime], "0.1";
+    /// Reads a page of the turns of a conversation, or of one of its sessions, in either direction.
+    TurnList = "turn/list": turn::ListParams => turn::ListResult, [TurnNotFound, ConversationNotFound, SessionNotFound, Runtime], "0.1";
+    /// Lists the commands in the background of a conversation's sessions.
+    ///
+    /// They end with their session, and nothing is known of them after a restart of the server.
+    TerminalList = "terminal/list": terminal::ListParams => terminal::ListResult, [ConversationNotFound, SessionNotFound, Runtime], "0.1";
+    /// Reads what such a command has written; what its agent has read of it makes no difference.
+    TerminalRead = "terminal/read": terminal::ReadParams => terminal::ReadResult, [TerminalNotFound, ConversationNotFound, SessionNotFound, Runtime], "0.1";
+    /// Writes to the input of such a command.
+    TerminalWrite = "terminal/write": terminal::WriteParams => terminal::WriteResult, [TerminalNotFound, ConversationNotFound, SessionNotFound, Runtime], "0.1", once;
+    /// Ends such a command with all that it has started; one that has ended stays as it is.
+    TerminalKill = "terminal/kill": terminal::KillParams => terminal::KillResult, [TerminalNotFound, ConversationNotFound, SessionNotFound, Runtime], "0.1";
+    /// Lists the configured agents.
+    AgentList = "agent/list": agent::ListParams => agent::ListResult, [], "0.1";
+    /// Lists the models that the configuration names, and what is known of each.
+    ModelList = "model/list": model::ListParams => model::ListResult, [], "0.1";
+    /// Lists the executors that tools can run on.
+    ExecutorList = "executor/list": executor::ListParams => executor::ListResult, [], "0.1";
+    /// Opens a folder on an executor, to see whether it can be worked in.
+    ExecutorTest = "executor/test": executor::TestParams => executor::TestResult, [], "0.1";
+    /// Lists the folders in a folder, for somebody who chooses one.
+    ExecutorBrowse = "executor/browse": executor::BrowseParams => executor::BrowseResult, [Runtime], "0.1";
+    /// Completes a path that somebody types; a folder that there is not completes to nothing.
+    ExecutorComplete = "executor/complete": executor::CompleteParams => executor::CompleteResult, [Runtime], "0.1";
+    /// Gives the tokens that a conversation has used, as far as its providers have told them.
+    UsageGet = "usage/get": usage::GetParams => usage::GetResult, [ConversationNotFound, Runtime], "0.1";
     /// Lists the configured model providers.
     ProviderList = "provider/list": provider::ListParams => provider::ListResult, [], "0.1";
+    /// Adds a provider: writes its file, and puts the configuration in force.
+    ///
+    /// All of it is loaded first; if that fails everything is as it was before. To add again what is there as it is changes nothing.
+    ProviderAdd = "provider/add": provider::AddParams => provider::AddResult, [Runtime], "0.1";
+    /// Removes a provider that has a file, and puts the configuration in force.
+    ///
+    /// One that the configuration still names stays. One that has no file is gone already.
+    ProviderRemove = "provider/remove": provider::RemoveParams => provider::RemoveResult, [Runtime], "0.1";
     /// Asks a provider for one word, to see whether it answers.
     ProviderTest = "provider/test": provider::TestParams => provider::TestResult, [Runtime], "0.1";
     /// Gives the inputs that wait for a session, with all that was said.

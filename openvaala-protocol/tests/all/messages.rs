@@ -126,6 +126,59 @@ const REQUESTS: &[(&str, &str)] = &[
         "approval/answer",
         r#"{"conversation_id":"0192d3f5-8c1e-7a5b-9c2d-3e4f5a6b7c8d","session_id":null,"approval_id":"0192d3f5-8c1e-7a5b-9c2d-000000000002","answer":"approve","scope":"session","hash":"00ff","message":"go"}"#,
     ),
+    (
+        "conversation/open",
+        r#"{"conversation_id":"0192d3f5-8c1e-7a5b-9c2d-3e4f5a6b7c8d"}"#,
+    ),
+    (
+        "conversation/close",
+        r#"{"conversation_id":"0192d3f5-8c1e-7a5b-9c2d-3e4f5a6b7c8d","interrupt":true,"wait_ms":500}"#,
+    ),
+    (
+        "turn/get",
+        r#"{"conversation_id":"0192d3f5-8c1e-7a5b-9c2d-3e4f5a6b7c8d","turn_id":"0192d3f5-8c1e-7a5b-9c2d-000000000004"}"#,
+    ),
+    (
+        "turn/list",
+        r#"{"conversation_id":"0192d3f5-8c1e-7a5b-9c2d-3e4f5a6b7c8d","session_id":null,"order":"ascending","cursor":"0192d3f5-8c1e-7a5b-9c2d-000000000004","limit":5}"#,
+    ),
+    (
+        "terminal/list",
+        r#"{"conversation_id":"0192d3f5-8c1e-7a5b-9c2d-3e4f5a6b7c8d","session_id":null}"#,
+    ),
+    (
+        "terminal/read",
+        r#"{"conversation_id":"0192d3f5-8c1e-7a5b-9c2d-3e4f5a6b7c8d","session_id":"0192d3f5-8c1e-7a5b-9c2d-000000000001","terminal_id":3,"offset":7,"head":100,"tail":50}"#,
+    ),
+    (
+        "terminal/write",
+        r#"{"conversation_id":"0192d3f5-8c1e-7a5b-9c2d-3e4f5a6b7c8d","session_id":"0192d3f5-8c1e-7a5b-9c2d-000000000001","terminal_id":3,"text":"yes\n","end":true,"at":4}"#,
+    ),
+    (
+        "terminal/kill",
+        r#"{"conversation_id":"0192d3f5-8c1e-7a5b-9c2d-3e4f5a6b7c8d","session_id":"0192d3f5-8c1e-7a5b-9c2d-000000000001","terminal_id":3,"signal":"kill"}"#,
+    ),
+    ("agent/list", r#"{}"#),
+    ("model/list", r#"{"provider":"p"}"#),
+    ("executor/list", r#"{}"#),
+    ("executor/test", r#"{"executor":"local","root":"/w"}"#),
+    (
+        "executor/browse",
+        r#"{"executor":"local","path":"/w","limit":5}"#,
+    ),
+    (
+        "executor/complete",
+        r#"{"executor":"local","path":"/w/a","files":true,"limit":5}"#,
+    ),
+    (
+        "usage/get",
+        r#"{"conversation_id":"0192d3f5-8c1e-7a5b-9c2d-3e4f5a6b7c8d"}"#,
+    ),
+    (
+        "provider/add",
+        r#"{"name":"p","type":"openai_chat","base_url":"http://x/v1","api_key":"k","api_key_env":null,"default_model":"m","make_default":true}"#,
+    ),
+    ("provider/remove", r#"{"name":"p"}"#),
 ];
 
 /// One message of every notification, and one of every shape of those that have several.
@@ -222,6 +275,23 @@ fn written(call: &Call) -> Box<RawValue> {
         Call::SessionUncompact(params) => to_raw_value(params),
         Call::ApprovalList(params) => to_raw_value(params),
         Call::ApprovalAnswer(params) => to_raw_value(params),
+        Call::ProviderAdd(params) => to_raw_value(params),
+        Call::ProviderRemove(params) => to_raw_value(params),
+        Call::AgentList(params) => to_raw_value(params),
+        Call::ModelList(params) => to_raw_value(params),
+        Call::ExecutorList(params) => to_raw_value(params),
+        Call::ExecutorTest(params) => to_raw_value(params),
+        Call::ExecutorBrowse(params) => to_raw_value(params),
+        Call::ExecutorComplete(params) => to_raw_value(params),
+        Call::UsageGet(params) => to_raw_value(params),
+        Call::ConversationOpen(params) => to_raw_value(params),
+        Call::ConversationClose(params) => to_raw_value(params),
+        Call::TurnGet(params) => to_raw_value(params),
+        Call::TurnList(params) => to_raw_value(params),
+        Call::TerminalList(params) => to_raw_value(params),
+        Call::TerminalRead(params) => to_raw_value(params),
+        Call::TerminalWrite(params) => to_raw_value(params),
+        Call::TerminalKill(params) => to_raw_value(params),
         other => panic!("this test does not know {other:?}"),
     };
     written.unwrap()

@@ -29,6 +29,7 @@ pub use self::approvals::AddRuleError;
 pub use self::detect::LocalProbe;
 pub use self::fault::{ConfigError, ConfigFault};
 pub use self::provider_type::{ProviderType, UnknownProviderType};
+pub(crate) use self::write::Before;
 pub use self::write::{AddProviderError, NewKey, NewProvider};
 use crate::environment::{Environment, ProviderKeys};
 
@@ -101,6 +102,24 @@ impl ConfigDir {
         environment: &Environment,
     ) -> Result<PathBuf, AddProviderError> {
         write::add_provider(self, provider, environment)
+    }
+
+    /// Adds a provider like [`add_provider`](Self::add_provider), but takes one that is there exactly so for added.
+    pub(crate) fn put_provider(
+        &self,
+        provider: &NewProvider,
+        environment: &Environment,
+    ) -> Result<Before, AddProviderError> {
+        write::put_provider(self, provider, environment)
+    }
+
+    /// Removes the file of a provider, if there is one and the rest still loads.
+    pub(crate) fn remove_provider(
+        &self,
+        name: &str,
+        environment: &Environment,
+    ) -> Result<Before, AddProviderError> {
+        write::remove_provider(self, name, environment)
     }
 
     /// Adds a rule about tool calls to `approvals.yaml`; one that is there already changes nothing.

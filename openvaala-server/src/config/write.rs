@@ -102,6 +102,14 @@ pub enum AddProviderError {
         /// What is wrong with it.
         source: ConfigError,
     },
+    /// The configuration names the provider that is to be removed; nothing was changed.
+    #[error("the configuration does not load without provider {name:?}, nothing was changed")]
+    StillNamed {
+        /// The provider.
+        name: String,
+        /// What is wrong without it.
+        source: ConfigError,
+    },
     /// A file cannot be written.
     #[error("cannot write {}", path.display())]
     Write {
@@ -176,6 +184,67 @@ pub(super) fn add_provider(
         return Err(error);
     }
     Ok(path)
+}
+
+/// Files as they were before a change.
+#[derive(Debug)]
+pub(crate) struct Before(Vec<(PathBuf, Option<String>)>);
+
+impl Before {
+    fn of_provider(dir: &ConfigDir, name: &str) -> Result<Self, AddProviderError> {
+        check_name(name).map_err(|message| AddProviderError::InvalidName { message })?;
+        let main = dir.path.join(MAIN);
+        let main = fs::canonicalize(&main).unwrap_or(main);
+        let file = dir.path.join(PROVIDERS).join(format!("{name}.yaml"));
+        let read = |path: PathBuf| read_old(&path).map(|text| (path, text));
+        Ok(Self(vec![read(file)?, read(main)?]))
+    }
+
+    /// Puts them back.
+    pub(crate) fn restore(&self) -> Result<(), AddProviderError> {
+        for (path, text) in &self.0 {
+            if read_old(path)? != *text {
+                restore(path, text.as_deref())?;
+            }
+        }
+        Ok(())
+    }
+}
+
+pub(super) fn put_provider(
+    dir: &ConfigDir,
+    provider: &NewProvider,
+    environment: &Environment,
+) -> Result<Before, AddProviderError> {
+    let before = Before::of_provider(dir, &provider.name)?;
+    match add_provider(dir, provider, environment) {
+        Ok(_) => Ok(before),
+        // The answer to the first time may have been lost.
+        Err(AddProviderError::Exists { path, .. })
+            if read_old(&path)?
+                .is_some_and(|old| text(provider, &path).is_ok_and(|new| old == new)) =>
+        {
+            Ok(before)
+        }
+        Err(error) => Err(error),
+    }
+}
+
+pub(super) fn remove_provider(
+    dir: &ConfigDir,
+    name: &str,
+    environment: &Environment,
+) -> Result<Before, AddProviderError> {
+    let before = Before::of_provider(dir, name)?;
+    dir.load(environment)
+        .map_err(|source| AddProviderError::BrokenBefore { source })?;
+    restore(&dir.path.join(PROVIDERS).join(format!("{name}.yaml")), None)?;
+    if let Err(source) = dir.load(environment) {
+        before.restore()?;
+        let name = name.to_owned();
+        return Err(AddProviderError::StillNamed { name, source });
+    }
+    Ok(before)
 }
 
 fn text(provider: &NewProvider, path: &Path) -> Result<String, AddProviderError> {

@@ -21,7 +21,8 @@ use super::{refuse, respond};
 use crate::VERSION;
 use crate::context::Context;
 use crate::methods::{
-    approval, compaction, conversation, pending, provider, server, session, trash, update,
+    agent, approval, compaction, conversation, executor, model, pending, provider, server, session,
+    terminal, trash, turn, update, usage,
 };
 
 /// How many requests of one client are worked on at once.
@@ -216,7 +217,24 @@ async fn perform(
         Call::SessionUncompact(params) => raw(compaction::uncompact(context, params).await?),
         Call::SessionItems(params) => raw(session::items(context, params).await?),
         Call::SessionBlob(params) => raw(session::blob(context, params).await?),
+        Call::ConversationOpen(params) => raw(conversation::open(context, params).await?),
+        Call::ConversationClose(params) => raw(conversation::close(context, params).await?),
+        Call::TurnGet(params) => raw(turn::get(context, params).await?),
+        Call::TurnList(params) => raw(turn::list(context, params).await?),
+        Call::TerminalList(params) => raw(terminal::list(context, params).await?),
+        Call::TerminalRead(params) => raw(terminal::read(context, params).await?),
+        Call::TerminalWrite(params) => raw(terminal::write(context, params).await?),
+        Call::TerminalKill(params) => raw(terminal::kill(context, params).await?),
+        Call::AgentList(_) => raw(agent::list(context)),
+        Call::ModelList(params) => raw(model::list(context, params)?),
+        Call::ExecutorList(_) => raw(executor::list(context)),
+        Call::ExecutorTest(params) => raw(executor::test(context, params).await?),
+        Call::ExecutorBrowse(params) => raw(executor::browse(context, params).await?),
+        Call::ExecutorComplete(params) => raw(executor::complete(context, params).await?),
+        Call::UsageGet(params) => raw(usage::get(context, params).await?),
         Call::ProviderList(_) => raw(provider::list(context)),
+        Call::ProviderAdd(params) => raw(provider::add(context, params).await?),
+        Call::ProviderRemove(params) => raw(provider::remove(context, params).await?),
         Call::ProviderTest(params) => raw(provider::test(context, params).await?),
         Call::SessionPendingList(params) => raw(pending::list(context, params).await?),
         Call::SessionPendingUpdate(params) => raw(pending::update(context, params).await?),

@@ -10,7 +10,7 @@ use tokio::sync::oneshot;
 
 use super::error::rpc_error;
 use super::session::open;
-use crate::context::{Context, Reload};
+use crate::context::{ConfigChange, Context, Reload};
 
 pub(crate) async fn list(context: &Context, params: ListParams) -> Result<ListResult, RpcError> {
     let approvals = match params.conversation_id {
@@ -51,9 +51,9 @@ async fn keep(context: &Context, rule: ApprovalRule) -> Result<(), RpcError> {
         RpcError::new(ErrorCode::Runtime, message)
     };
     let (reply, result) = oneshot::channel();
-    let rule = Some(rule);
+    let change = Some(ConfigChange::Rule(rule));
     let stopped = "the server is stopping";
-    let sent = context.reloads.send(Reload { rule, reply }).await;
+    let sent = context.reloads.send(Reload { change, reply }).await;
     sent.map_err(|_| failed(stopped))?;
     let reloaded = result.await.map_err(|_| failed(stopped))?;
     reloaded.map(drop).map_err(|error| failed(&error.message))

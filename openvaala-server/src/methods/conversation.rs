@@ -1,10 +1,15 @@
 //! `conversation/…`, except for subscriptions, which belong to a connection.
 
-use openvaala_core::{ConversationFilter, ConversationHandle, ListConversations, NewConversation};
+use std::time::Duration;
+
+use openvaala_core::{
+    CloseConversation, ConversationFilter, ConversationHandle, ListConversations, NewConversation,
+};
 use openvaala_protocol::conversation::{Conversation, Session, WorkLocation};
 use openvaala_protocol::id::ExecutorId;
 use openvaala_protocol::rpc::params::conversation::{
-    CreateParams, CreateResult, GetParams, GetResult, ListParams, ListResult,
+    CloseParams, CloseResult, CreateParams, CreateResult, GetParams, GetResult, ListParams,
+    ListResult, OpenParams, OpenResult,
 };
 use openvaala_protocol::rpc::{ErrorCode, RpcError};
 
@@ -15,6 +20,12 @@ use crate::context::Context;
 const PAGE: u32 = 50;
 /// The most that a page may have.
 const MAX_PAGE: u32 = 1_000;
+/// How many damages of a conversation are told.
+const MAX_DAMAGED: usize = 100;
+/// How long a conversation that shall be closed is waited for if nobody says otherwise, in milliseconds.
+const CLOSE_WAIT: u32 = 1_000;
+/// The longest that it may be waited for.
+const MAX_CLOSE_WAIT: u32 = 60_000;
 
 pub(crate) async fn create(
     context: &Context,
@@ -99,6 +110,31 @@ pub(crate) async fn get(context: &Context, params: GetParams) -> Result<GetResul
         sessions: details.sessions,
         turns: details.turns,
     })
+}
+
+pub(crate) async fn open(context: &Context, params: OpenParams) -> Result<OpenResult, RpcError> {
+    let opened = context.runtime.open(params.conversation_id).await;
+    let conversation = opened.map_err(|error| rpc_error(&error))?;
+    let details = conversation.details().await;
+    let mut details = details.map_err(|error| rpc_error(&error))?;
+    details.damaged.truncate(MAX_DAMAGED);
+    Ok(OpenResult {
+        conversation: details.conversation,
+        sessions: details.sessions,
+        damaged: details.damaged,
+    })
+}
+
+pub(crate) async fn close(context: &Context, params: CloseParams) -> Result<CloseResult, RpcError> {
+    let wait = params.wait_ms.unwrap_or(CLOSE_WAIT).min(MAX_CLOSE_WAIT);
+    let options = CloseConversation::default()
+        .with_interrupt(params.interrupt)
+        .with_wait(Duration::from_millis(wait.into()));
+    let closed = context
+        .runtime
+        .close_conversation(params.conversation_id, options);
+    let was_open = closed.await.map_err(|error| rpc_error(&error))?;
+    Ok(CloseResult { was_open })
 }
 
 /// How many a page shall have: at least one, at most `most`.

@@ -3,6 +3,7 @@
 use std::error::Error;
 
 use openvaala_core::RuntimeError;
+use openvaala_core::executor::commands::CommandError;
 use openvaala_protocol::rpc::{ErrorCode, RpcError};
 use serde_json::value::to_raw_value;
 
@@ -17,6 +18,10 @@ pub(crate) fn rpc_error(error: &RuntimeError) -> RpcError {
         }
         RuntimeError::SessionNotFound { .. } => ErrorCode::SessionNotFound,
         RuntimeError::SessionBusy { .. } => ErrorCode::SessionBusy,
+        RuntimeError::TurnNotFound { .. } => ErrorCode::TurnNotFound,
+        RuntimeError::ConversationBusy { .. } => ErrorCode::ConversationBusy,
+        RuntimeError::TerminalNotFound { .. } => ErrorCode::TerminalNotFound,
+        RuntimeError::Command(CommandError::InputMoved { .. }) => ErrorCode::InvalidParams,
         RuntimeError::ApprovalNotFound { .. } => ErrorCode::ApprovalNotFound,
         RuntimeError::ApprovalAnswered { .. } => ErrorCode::ApprovalAnswered,
         RuntimeError::Overloaded => ErrorCode::Overloaded,

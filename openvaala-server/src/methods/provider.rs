@@ -3,15 +3,21 @@
 use std::time::Duration;
 
 use futures::StreamExt;
+use openvaala_core::dialect::http::Secret;
 use openvaala_core::model::{Message, ModelError, ModelEvent, ModelRequest};
 use openvaala_core::{ModelProvider, RuntimeError};
 use openvaala_protocol::content::Content;
-use openvaala_protocol::rpc::RpcError;
-use openvaala_protocol::rpc::params::provider::{ListResult, TestParams, TestResult};
+use openvaala_protocol::conversation::ModelRef;
+use openvaala_protocol::rpc::params::provider::{
+    AddParams, AddResult, ListResult, RemoveParams, RemoveResult, TestParams, TestResult,
+};
+use openvaala_protocol::rpc::{ErrorCode, RpcError};
+use tokio::sync::oneshot;
 use tokio::time::{Instant, timeout};
 
 use super::error::{rpc_error, with_causes};
-use crate::context::Context;
+use crate::config::{NewKey, NewProvider, ProviderType};
+use crate::context::{ConfigChange, Context, Reload};
 
 /// How long a provider has to say one word.
 const LIMIT: Duration = Duration::from_secs(30);
@@ -24,6 +30,47 @@ pub(crate) fn list(context: &Context) -> ListResult {
         providers: assembled.providers.clone(),
         default_model: assembled.default_model.clone(),
     }
+}
+
+pub(crate) async fn add(context: &Context, params: AddParams) -> Result<AddResult, RpcError> {
+    let invalid = |message: String| RpcError::new(ErrorCode::InvalidParams, message);
+    let speaks: Result<ProviderType, _> = params.dialect.parse();
+    let speaks = speaks.map_err(|error| invalid(format!("type: {error}")))?;
+    let key = match (params.api_key, params.api_key_env) {
+        (None, None) => NewKey::None,
+        (Some(key), None) => NewKey::Given(Secret::new(key)),
+        (None, Some(variable)) => NewKey::Variable(variable),
+        (Some(_), Some(_)) => {
+            let message = "api_key and api_key_env are both given: leave one out";
+            return Err(invalid(message.to_owned()));
+        }
+    };
+    let mut provider = NewProvider::new(params.name, params.base_url, key, params.default_model);
+    provider.speaks = speaks;
+    provider.make_default = params.make_default;
+    let change = ConfigChange::AddProvider(Box::new(provider));
+    let default_model = changed(context, change).await?;
+    Ok(AddResult { default_model })
+}
+
+pub(crate) async fn remove(
+    context: &Context,
+    params: RemoveParams,
+) -> Result<RemoveResult, RpcError> {
+    let change = ConfigChange::RemoveProvider(params.name);
+    let default_model = changed(context, change).await?;
+    Ok(RemoveResult { default_model })
+}
+
+/// Changes the configuration and puts it in force; gives the default model from then on.
+async fn changed(context: &Context, change: ConfigChange) -> Result<ModelRef, RpcError> {
+    let stopping = || RpcError::new(ErrorCode::Runtime, "the server is stopping");
+    let (reply, result) = oneshot::channel();
+    let change = Some(change);
+    let sent = context.reloads.send(Reload { change, reply }).await;
+    sent.map_err(|_| stopping())?;
+    let reloaded = result.await.map_err(|_| stopping())??;
+    Ok(reloaded.default_model)
 }
 
 pub(crate) async fn test(context: &Context, params: TestParams) -> Result<TestResult, RpcError> {

@@ -66,7 +66,10 @@ pub(crate) async fn reload(context: &Context) -> Result<ReloadResult, RpcError> 
     let (reply, result) = oneshot::channel();
     context
         .reloads
-        .send(Reload { rule: None, reply })
+        .send(Reload {
+            change: None,
+            reply,
+        })
         .await
         .map_err(|_| stopped())?;
     result.await.map_err(|_| stopped())?

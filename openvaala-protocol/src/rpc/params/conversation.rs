@@ -125,6 +125,71 @@ pub struct GetResult {
     pub turns: Vec<Turn>,
 }
 
+/// Parameters of `conversation/open`.
+#[derive(Clone, Debug, Deserialize, Eq, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema, ts_rs::TS))]
+#[cfg_attr(
+    feature = "schema",
+    schemars(rename = "ConversationOpenParams"),
+    ts(rename = "ConversationOpenParams")
+)]
+#[serde(deny_unknown_fields)]
+pub struct OpenParams {
+    /// Which conversation.
+    pub conversation_id: ConversationId,
+}
+
+/// Result of `conversation/open`.
+#[derive(Clone, Debug, Deserialize, Eq, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema, ts_rs::TS))]
+#[cfg_attr(
+    feature = "schema",
+    schemars(rename = "ConversationOpenResult"),
+    ts(rename = "ConversationOpenResult")
+)]
+pub struct OpenResult {
+    /// The conversation.
+    pub conversation: Conversation,
+    /// Its sessions, the root first.
+    pub sessions: Vec<Session>,
+    /// What of its states cannot be read and why, a line each and at most 100; the rest is as it was last.
+    pub damaged: Vec<String>,
+}
+
+/// Parameters of `conversation/close`.
+#[derive(Clone, Debug, Deserialize, Eq, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema, ts_rs::TS))]
+#[cfg_attr(
+    feature = "schema",
+    schemars(rename = "ConversationCloseParams"),
+    ts(rename = "ConversationCloseParams", optional_fields = nullable)
+)]
+#[serde(deny_unknown_fields)]
+pub struct CloseParams {
+    /// Which conversation.
+    pub conversation_id: ConversationId,
+    /// Whether turns and commands that run in it are ended first; without it they are only waited for.
+    #[serde(default)]
+    #[cfg_attr(feature = "schema", ts(as = "Option<_>", optional))]
+    pub interrupt: bool,
+    /// How long to wait while it is in use, in milliseconds: at most 60,000, default 1,000.
+    #[serde(default)]
+    pub wait_ms: Option<u32>,
+}
+
+/// Result of `conversation/close`: it is not in memory.
+#[derive(Clone, Debug, Deserialize, Eq, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema, ts_rs::TS))]
+#[cfg_attr(
+    feature = "schema",
+    schemars(rename = "ConversationCloseResult"),
+    ts(rename = "ConversationCloseResult")
+)]
+pub struct CloseResult {
+    /// Whether it was in memory until now.
+    pub was_open: bool,
+}
+
 /// Parameters of `conversation/delete`.
 #[derive(Clone, Debug, Deserialize, Eq, PartialEq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema, ts_rs::TS))]
