@@ -64,7 +64,7 @@ pub use self::approval::ApprovalPolicy;
 pub use self::conversation::{
     AnswerApproval, BlobPiece, BlobQuery, CompactOptions, Compacted, ConversationChange,
     ConversationHandle, Details, FeedEvent, Input, ItemsPage, ItemsQuery, Pending, PendingUpdate,
-    Sent, Subscription,
+    Sent, Subscription, Told,
 };
 pub use self::dao::list::{ConversationFilter, ConversationPage, ListConversations};
 pub use self::dao::trash::TrashedConversation;

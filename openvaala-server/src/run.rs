@@ -16,10 +16,6 @@ use crate::http::{Acceptor, Gate};
 use crate::process::discovery::DiscoveryFile;
 use crate::process::signals::{Signals, Told};
 
-/// How many connections there may be.
-const MAX_CONNECTIONS: usize = 1_024;
-/// How many of them may be without proof; beyond that the oldest of these goes.
-const MAX_WAITING: usize = 64;
 /// How long what runs has to be written down at the end.
 const SHUTDOWN_LIMIT: Duration = Duration::from_secs(7);
 /// How long connections have to send their last words at the end.
@@ -117,18 +113,21 @@ impl ServerLoop {
     }
 
     fn accepted(&mut self, stream: TcpStream, peer: SocketAddr) {
-        if self.connections.len() >= MAX_CONNECTIONS {
-            tracing::warn!(%peer, "there are {MAX_CONNECTIONS} connections, one more was refused");
+        let limits = self.context.assembled().config.limits;
+        let most = limits.connections;
+        if self.connections.len() >= most {
+            tracing::warn!(%peer, "there are {most} connections, one more was refused");
             return;
         }
-        if self.waiting.len() >= MAX_WAITING
+        let most = limits.waiting_connections;
+        if self.waiting.len() >= most
             && let Some(oldest) = self.waiting.pop_front()
         {
-            tracing::warn!("{MAX_WAITING} connections wait to be let in, the oldest was ended");
+            tracing::warn!("{most} connections wait to be let in, the oldest was ended");
             oldest.abort();
         }
         let (gate, context) = (Arc::clone(&self.gate), self.context.clone());
-        let task = async move { connection::serve(stream, &gate, context).await };
+        let task = async move { connection::serve(stream, &gate, context, limits).await };
         self.waiting.push_back(self.connections.spawn(task));
     }
 

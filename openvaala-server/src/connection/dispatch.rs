@@ -12,20 +12,20 @@ use serde::Serialize;
 use serde_json::value::{RawValue, to_raw_value};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc};
 use tokio::task::JoinSet;
-use tokio::time::timeout;
+use tokio::time::{Instant, timeout};
 use tokio_util::task::AbortOnDropHandle;
 
 use super::outbox::{Gone, Outbox};
+use super::rate::Rate;
 use super::subscriptions::{self, SubscriptionRequest, What};
 use super::{refuse, respond};
 use crate::VERSION;
+use crate::config::Limits;
 use crate::context::Context;
 use crate::methods::{
     approval, compaction, conversation, pending, provider, server, session, trash, update,
 };
 
-/// How many requests of one client are worked on at once.
-const IN_FLIGHT: usize = 64;
 /// How long requests in flight have to be answered when the server closes.
 const LAST_ANSWERS: Duration = Duration::from_millis(500);
 
@@ -33,6 +33,8 @@ const LAST_ANSWERS: Duration = Duration::from_millis(500);
 pub(super) struct Requests {
     context: Context,
     outbox: Outbox,
+    limits: Limits,
+    rate: Rate,
     state: State,
     in_flight: Arc<Semaphore>,
     running: JoinSet<()>,
@@ -53,7 +55,7 @@ enum State {
 }
 
 impl Requests {
-    pub(super) fn new(context: Context, outbox: Outbox) -> Self {
+    pub(super) fn new(context: Context, outbox: Outbox, limits: Limits) -> Self {
         // Bounded by the requests in flight.
         let (subscriptions, requests) = mpsc::unbounded_channel();
         let task = tokio::spawn(subscriptions::run(
@@ -64,12 +66,19 @@ impl Requests {
         Self {
             context,
             outbox,
+            limits,
+            rate: Rate::new(limits.requests_per_second, Instant::now()),
             state: State::New,
-            in_flight: Arc::new(Semaphore::new(IN_FLIGHT)),
+            in_flight: Arc::new(Semaphore::new(limits.requests_in_flight)),
             running: JoinSet::new(),
             subscriptions: Some(subscriptions),
             subscriptions_task: AbortOnDropHandle::new(task),
         }
+    }
+
+    /// How deep the parameters of a request may be nested.
+    pub(super) const fn depth(&self) -> usize {
+        self.limits.message_depth
     }
 
     /// Waits until a request is done with; for ever while there is none. Cancel safe.
@@ -94,6 +103,10 @@ impl Requests {
     /// Takes a request: answers it, or begins to work on it.
     pub(super) async fn take(&mut self, request: Request) -> Result<(), Gone> {
         let Request { id, method, params } = request;
+        if let Err(wait) = self.rate.take(Instant::now()) {
+            let error = too_fast(self.limits.requests_per_second, wait);
+            return refuse(&self.outbox, Some(id), error).await;
+        }
         if let Err(error) = self.check(&method) {
             return refuse(&self.outbox, Some(id), error).await;
         }
@@ -108,9 +121,9 @@ impl Requests {
         match Arc::clone(&self.in_flight).try_acquire_owned() {
             Ok(permit) => self.begin(id, call, permit),
             Err(_) => {
-                let message = format!(
-                    "{IN_FLIGHT} requests of this client are worked on: wait for some of them"
-                );
+                let most = self.limits.requests_in_flight;
+                let message =
+                    format!("{most} requests of this client are worked on: wait for some of them");
                 let error = RpcError::new(ErrorCode::Overloaded, message);
                 return refuse(&self.outbox, Some(id), error).await;
             }
@@ -177,6 +190,15 @@ impl Requests {
             });
         }
     }
+}
+
+/// Refuses a request of a client that sent as many as it may.
+fn too_fast(most: u32, wait: Duration) -> RpcError {
+    let message = format!(
+        "this client sends more than {most} requests a second: send it again {} ms later",
+        wait.as_millis() + 1
+    );
+    RpcError::overloaded(message, wait)
 }
 
 /// Works on a request and answers it, whatever happens.

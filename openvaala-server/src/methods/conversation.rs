@@ -13,8 +13,6 @@ use crate::context::Context;
 
 /// How many conversations a page has if nobody says otherwise.
 const PAGE: u32 = 50;
-/// The most that a page may have.
-const MAX_PAGE: u32 = 1_000;
 
 pub(crate) async fn create(
     context: &Context,
@@ -63,7 +61,7 @@ pub(super) async fn begun(
 }
 
 pub(crate) async fn list(context: &Context, params: ListParams) -> Result<ListResult, RpcError> {
-    let limit = page_limit(params.limit, PAGE, MAX_PAGE);
+    let limit = page_limit(params.limit, PAGE, context);
     let options = ListConversations {
         cursor: params.cursor,
         limit,
@@ -101,7 +99,8 @@ pub(crate) async fn get(context: &Context, params: GetParams) -> Result<GetResul
     })
 }
 
-/// How many a page shall have: at least one, at most `most`.
-pub(super) fn page_limit(asked: Option<u32>, default: u32, most: u32) -> usize {
+/// How many a page shall have: at least one, at most as many as the configuration says.
+pub(super) fn page_limit(asked: Option<u32>, default: u32, context: &Context) -> usize {
+    let most = context.assembled().config.limits.page_items.max(1);
     usize::try_from(asked.unwrap_or(default).clamp(1, most)).unwrap_or(usize::MAX)
 }
