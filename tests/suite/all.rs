@@ -10,6 +10,7 @@
 
 mod aimock;
 mod approvals;
+mod attacks;
 mod background;
 mod bad_input;
 mod bench;

@@ -117,7 +117,7 @@ async fn a_watcher_who_does_not_read_is_told_of_the_gap_and_slows_nobody() {
             _ => {}
         }
     }
-    let reason = "more than 4 MiB were waiting for this subscriber";
+    let reason = "4 MiB and more were waiting for this subscriber";
     assert_eq!(gap.as_deref(), Some(reason));
     // What waited was told in order, and the cursor brings the rest.
     let rest = conversation.subscribe(Some(last)).await.unwrap();
