@@ -47,5 +47,6 @@ mod power_cut;
 mod shared;
 mod slow_disk;
 mod small_model;
+mod stalled;
 mod steering;
 mod support;

@@ -26,6 +26,8 @@ use crate::methods::{
     approval, compaction, conversation, pending, provider, server, session, trash, update,
 };
 
+/// How many answers of one client that may be large are made at once, and wait for room until they are sent.
+const LARGE: usize = 4;
 /// How long requests in flight have to be answered when the server closes.
 const LAST_ANSWERS: Duration = Duration::from_millis(500);
 
@@ -37,6 +39,7 @@ pub(super) struct Requests {
     rate: Rate,
     state: State,
     in_flight: Arc<Semaphore>,
+    large: Arc<Semaphore>,
     running: JoinSet<()>,
     /// `None` once closed.
     subscriptions: Option<mpsc::UnboundedSender<SubscriptionRequest>>,
@@ -70,6 +73,7 @@ impl Requests {
             rate: Rate::new(limits.requests_per_second, Instant::now()),
             state: State::New,
             in_flight: Arc::new(Semaphore::new(limits.requests_in_flight)),
+            large: Arc::new(Semaphore::new(LARGE)),
             running: JoinSet::new(),
             subscriptions: Some(subscriptions),
             subscriptions_task: AbortOnDropHandle::new(task),
@@ -172,8 +176,14 @@ impl Requests {
             Call::ConversationSubscribe(params) => What::Subscribe(params),
             Call::ConversationUnsubscribe(params) => What::Unsubscribe(params),
             call => {
+                let large = may_be_large(&call).then(|| Arc::clone(&self.large));
                 let work = work(self.context.clone(), self.outbox.clone(), id, call);
                 self.running.spawn(async move {
+                    // Nothing closes it: there is always one to wait for.
+                    let _turn = match large {
+                        Some(large) => large.acquire_owned().await.ok(),
+                        None => None,
+                    };
                     // A client that is gone needs no answer.
                     let _ = work.await;
                     drop(permit);
@@ -190,6 +200,19 @@ impl Requests {
             });
         }
     }
+}
+
+/// Whether the answer may have many MiB: of these only few are held for a client that does not read.
+const fn may_be_large(call: &Call) -> bool {
+    matches!(
+        call,
+        Call::ConversationList(_)
+            | Call::ConversationGet(_)
+            | Call::SessionTree(_)
+            | Call::SessionItems(_)
+            | Call::SessionBlob(_)
+            | Call::SessionPendingList(_)
+    )
 }
 
 /// Refuses a request of a client that sent as many as it may.
