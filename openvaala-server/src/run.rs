@@ -1,6 +1,6 @@
 //! The server's loop: the one owner of its connections and of its end.
 
-use std::collections::VecDeque;
+use std::collections::{HashSet, VecDeque};
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
@@ -32,6 +32,8 @@ pub(crate) struct ServerLoop {
     connections: JoinSet<()>,
     /// Connections that have not shown that they hold the token, the oldest first.
     waiting: VecDeque<AbortHandle>,
+    /// Connections that have.
+    clients: HashSet<Id>,
     /// Whether the server ends by itself.
     ends_idle: bool,
     /// Since when there is no client.
@@ -71,6 +73,7 @@ impl ServerLoop {
             discovery,
             connections: JoinSet::new(),
             waiting: VecDeque::new(),
+            clients: HashSet::new(),
             ends_idle,
             idle_since: Instant::now(),
         }
@@ -90,7 +93,7 @@ impl ServerLoop {
                 (stream, peer) = self.acceptor.next() => self.accepted(stream, peer),
                 Some(ended) = self.connections.join_next_with_id() => self.ended(ended),
                 Some(command) = self.commands.recv() => match command {
-                    Command::Admitted(id) => self.waiting.retain(|waiting| waiting.id() != id),
+                    Command::Admitted(id) => self.admitted(id),
                     Command::Clients(reply) => {
                         // Whoever asked may have gone.
                         let _ = reply.send(self.clients());
@@ -131,12 +134,22 @@ impl ServerLoop {
         self.waiting.push_back(self.connections.spawn(task));
     }
 
+    fn admitted(&mut self, id: Id) {
+        let waiting = self.waiting.len();
+        self.waiting.retain(|waiting| waiting.id() != id);
+        // One that has ended meanwhile waits no more.
+        if self.waiting.len() < waiting {
+            self.clients.insert(id);
+        }
+    }
+
     fn ended(&mut self, ended: Result<(Id, ()), JoinError>) {
         let id = match &ended {
             Ok((id, ())) => *id,
             Err(error) => error.id(),
         };
         self.waiting.retain(|waiting| waiting.id() != id);
+        self.clients.remove(&id);
         if let Err(error) = ended
             && error.is_panic()
         {
@@ -146,7 +159,7 @@ impl ServerLoop {
     }
 
     fn clients(&self) -> usize {
-        self.connections.len().saturating_sub(self.waiting.len())
+        self.clients.len()
     }
 
     fn is_idle(&self) -> bool {

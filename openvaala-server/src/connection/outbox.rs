@@ -23,7 +23,7 @@ use crate::http::Written;
 /// What a message counts at least: many small ones take memory, too.
 const LEAST: usize = 128;
 /// A longer message is sent in frames of this size: what is being written is a copy, and the memory for it stays.
-const FRAME: usize = 64 << 10;
+const FRAME: usize = 32 << 10;
 /// How many bytes go out between two flushes at most.
 const BURST: usize = 256 << 10;
 /// How often it is looked whether a client still reads, within the time that it may read nothing.
@@ -76,7 +76,7 @@ impl Outbox {
     /// Sends a response, as soon as there is room for it.
     pub(crate) async fn respond(&self, response: &Response) -> Result<(), Gone> {
         match response.to_text() {
-            Ok(text) if text.len() <= MAX_RESPONSE_BYTES => self.send(text.into()).await,
+            Ok(text) if text.len() <= MAX_RESPONSE_BYTES => self.send(exact(text)).await,
             Ok(text) => {
                 let message = format!(
                     "the answer has {} MiB, clients take {}: ask for less at once",
@@ -136,11 +136,17 @@ pub(super) fn text(notice: &Notice) -> Option<Utf8Bytes> {
             params: &params,
         })
     });
-    text.map(Utf8Bytes::from)
+    text.map(exact)
         .inspect_err(|error| {
             tracing::error!(method = notice.name(), %error, "a notification cannot be written");
         })
         .ok()
+}
+
+/// A text that takes no more memory than it is long: while it is written its buffer grows to twice that.
+fn exact(mut text: String) -> Utf8Bytes {
+    text.shrink_to_fit();
+    text.into()
 }
 
 fn refusal(response: &Response, message: String) -> String {
