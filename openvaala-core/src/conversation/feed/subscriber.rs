@@ -21,6 +21,8 @@ use super::told::{FeedEvent, Told};
 const MOST: usize = 4 << 20;
 /// With so many live text is left out.
 const MOST_LIVE: usize = 1 << 20;
+/// What one event counts at most: beside a large one there is room for small ones.
+const LARGE: usize = MOST - MOST_LIVE;
 /// With no more than this live text that was left out is made up for.
 const ROOM: usize = MOST_LIVE / 4;
 
@@ -102,11 +104,16 @@ pub(super) fn subscriber(feed: mpsc::WeakSender<Message>) -> (Subscriber, Events
     (subscriber, events)
 }
 
+fn weight(told: &Told) -> usize {
+    told.bytes().min(LARGE)
+}
+
 impl Events {
     async fn next(&mut self) -> Option<Arc<Told>> {
         if let Some(told) = self.receiver.recv().await {
-            let before = self.backlog.bytes.fetch_sub(told.bytes(), Ordering::SeqCst);
-            let has_room = before.saturating_sub(told.bytes()) <= ROOM;
+            let bytes = weight(&told);
+            let before = self.backlog.bytes.fetch_sub(bytes, Ordering::SeqCst);
+            let has_room = before.saturating_sub(bytes) <= ROOM;
             if has_room
                 && self.backlog.misses_live.swap(false, Ordering::SeqCst)
                 && let Some(feed) = self.feed.upgrade()
@@ -171,7 +178,9 @@ impl Subscriber {
     }
 
     fn send(&self, told: Arc<Told>) -> bool {
-        self.backlog.bytes.fetch_add(told.bytes(), Ordering::SeqCst);
+        self.backlog
+            .bytes
+            .fetch_add(weight(&told), Ordering::SeqCst);
         self.sender.send(told).is_ok()
     }
 }
@@ -290,10 +299,13 @@ mod tests {
         // A large one comes to whoever reads what was before it.
         assert!(subscriber.tell(&degraded(1)));
         assert!(subscriber.tell(&degraded(2 * MOST)));
+        assert!(subscriber.tell(&degraded(MOST_LIVE)));
         assert!(!subscriber.tell(&degraded(1)));
         drop(subscriber);
         assert_eq!(events.next().await.unwrap().bytes(), 256 + 1);
         assert_eq!(events.next().await.unwrap().bytes(), 256 + 2 * MOST);
+        assert_eq!(events.next().await.unwrap().bytes(), 256 + MOST_LIVE);
+        assert_eq!(events.backlog.bytes.load(Ordering::SeqCst), 0);
         let told = events.next().await.unwrap();
         assert!(matches!(told.event(), FeedEvent::Gap { .. }), "{told:?}");
         assert!(events.next().await.is_none());
