@@ -65,7 +65,7 @@ pub use self::approval::ApprovalPolicy;
 pub use self::conversation::{
     AnswerApproval, BlobPiece, BlobQuery, CompactOptions, Compacted, ConversationChange,
     ConversationHandle, Details, FeedEvent, Input, ItemsPage, ItemsQuery, Pending, PendingUpdate,
-    Sent, Subscription, TerminalInfo, TurnsPage, TurnsQuery,
+    Sent, Subscription, TerminalInfo, Told, TurnsPage, TurnsQuery,
 };
 pub use self::dao::list::{ConversationFilter, ConversationPage, ListConversations};
 pub use self::dao::trash::TrashedConversation;

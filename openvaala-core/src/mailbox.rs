@@ -8,6 +8,10 @@ use tokio::sync::mpsc;
 #[derive(Debug)]
 pub(crate) struct Sender<T>(mpsc::Sender<Box<T>>);
 
+/// A way in that does not keep the mailbox open.
+#[derive(Clone, Debug)]
+pub(crate) struct WeakSender<T>(mpsc::WeakSender<Box<T>>);
+
 /// The way out.
 #[derive(Debug)]
 pub(crate) struct Receiver<T>(mpsc::Receiver<Box<T>>);
@@ -53,6 +57,11 @@ impl<T> Sender<T> {
             })
     }
 
+    /// A way in that does not keep the mailbox open.
+    pub(crate) fn downgrade(&self) -> WeakSender<T> {
+        WeakSender(self.0.downgrade())
+    }
+
     /// How many ways in there are.
     pub(crate) fn strong_count(&self) -> usize {
         self.0.strong_count()
@@ -61,6 +70,13 @@ impl<T> Sender<T> {
     /// Whether nobody takes messages any more.
     pub(crate) fn is_closed(&self) -> bool {
         self.0.is_closed()
+    }
+}
+
+impl<T> WeakSender<T> {
+    /// A way in, if there is another one still.
+    pub(crate) fn upgrade(&self) -> Option<Sender<T>> {
+        self.0.upgrade().map(Sender)
     }
 }
 

@@ -1,6 +1,6 @@
 //! The server's loop: the one owner of its connections and of its end.
 
-use std::collections::VecDeque;
+use std::collections::{HashSet, VecDeque};
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
@@ -16,10 +16,6 @@ use crate::http::{Acceptor, Gate};
 use crate::process::discovery::DiscoveryFile;
 use crate::process::signals::{Signals, Told};
 
-/// How many connections there may be.
-const MAX_CONNECTIONS: usize = 1_024;
-/// How many of them may be without proof; beyond that the oldest of these goes.
-const MAX_WAITING: usize = 64;
 /// How long what runs has to be written down at the end.
 const SHUTDOWN_LIMIT: Duration = Duration::from_secs(7);
 /// How long connections have to send their last words at the end.
@@ -36,6 +32,8 @@ pub(crate) struct ServerLoop {
     connections: JoinSet<()>,
     /// Connections that have not shown that they hold the token, the oldest first.
     waiting: VecDeque<AbortHandle>,
+    /// Connections that have.
+    clients: HashSet<Id>,
     /// Whether the server ends by itself.
     ends_idle: bool,
     /// Since when there is no client.
@@ -75,6 +73,7 @@ impl ServerLoop {
             discovery,
             connections: JoinSet::new(),
             waiting: VecDeque::new(),
+            clients: HashSet::new(),
             ends_idle,
             idle_since: Instant::now(),
         }
@@ -94,7 +93,7 @@ impl ServerLoop {
                 (stream, peer) = self.acceptor.next() => self.accepted(stream, peer),
                 Some(ended) = self.connections.join_next_with_id() => self.ended(ended),
                 Some(command) = self.commands.recv() => match command {
-                    Command::Admitted(id) => self.waiting.retain(|waiting| waiting.id() != id),
+                    Command::Admitted(id) => self.admitted(id),
                     Command::Clients(reply) => {
                         // Whoever asked may have gone.
                         let _ = reply.send(self.clients());
@@ -117,19 +116,31 @@ impl ServerLoop {
     }
 
     fn accepted(&mut self, stream: TcpStream, peer: SocketAddr) {
-        if self.connections.len() >= MAX_CONNECTIONS {
-            tracing::warn!(%peer, "there are {MAX_CONNECTIONS} connections, one more was refused");
+        let limits = self.context.assembled().config.limits;
+        let most = limits.connections;
+        if self.connections.len() >= most {
+            tracing::warn!(%peer, "there are {most} connections, one more was refused");
             return;
         }
-        if self.waiting.len() >= MAX_WAITING
+        let most = limits.waiting_connections;
+        if self.waiting.len() >= most
             && let Some(oldest) = self.waiting.pop_front()
         {
-            tracing::warn!("{MAX_WAITING} connections wait to be let in, the oldest was ended");
+            tracing::warn!("{most} connections wait to be let in, the oldest was ended");
             oldest.abort();
         }
         let (gate, context) = (Arc::clone(&self.gate), self.context.clone());
-        let task = async move { connection::serve(stream, &gate, context).await };
+        let task = async move { connection::serve(stream, &gate, context, limits).await };
         self.waiting.push_back(self.connections.spawn(task));
+    }
+
+    fn admitted(&mut self, id: Id) {
+        let waiting = self.waiting.len();
+        self.waiting.retain(|waiting| waiting.id() != id);
+        // One that has ended meanwhile waits no more.
+        if self.waiting.len() < waiting {
+            self.clients.insert(id);
+        }
     }
 
     fn ended(&mut self, ended: Result<(Id, ()), JoinError>) {
@@ -138,6 +149,7 @@ impl ServerLoop {
             Err(error) => error.id(),
         };
         self.waiting.retain(|waiting| waiting.id() != id);
+        self.clients.remove(&id);
         if let Err(error) = ended
             && error.is_panic()
         {
@@ -147,7 +159,7 @@ impl ServerLoop {
     }
 
     fn clients(&self) -> usize {
-        self.connections.len().saturating_sub(self.waiting.len())
+        self.clients.len()
     }
 
     fn is_idle(&self) -> bool {

@@ -11,6 +11,7 @@ mod conversation;
 mod discovery;
 mod handshake;
 mod lifecycle;
+mod limits;
 mod model;
 mod resources;
 mod rpc;

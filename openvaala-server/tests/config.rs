@@ -54,6 +54,10 @@ broken! {
     an_address_of_other_machines_is_refused: "openvaala.yaml" => "listen: 0.0.0.0:8790\n";
     a_text_that_is_no_address_is_refused: "openvaala.yaml" => "listen: localhost\n";
     no_attempt_is_too_few: "openvaala.yaml" => "retry:\n  attempts: 0\n";
+    a_limit_of_nothing_is_refused: "openvaala.yaml" => "limits:\n  page_items: 10\n  connections: 0\n";
+    a_message_of_a_gibibyte_is_too_large: "openvaala.yaml" => "limits:\n  message_kib: 1048576\n";
+    a_limit_that_is_none_is_named: "openvaala.yaml" => "limits:\n  conections: 5\n";
+    a_limit_without_a_number_is_refused: "openvaala.yaml" => "limits:\n  unread_seconds:\n";
     a_wait_of_an_hour_is_too_long: "openvaala.yaml" => "retry:\n  first_wait_ms: 3600000\n";
     an_agent_of_a_provider_that_there_is_not_is_refused: "agents/reviewer.yaml" => "instructions: Review.\nmodel: acme/big\n";
     an_agent_with_an_unknown_field_is_refused: "agents/reviewer.yaml" => "instruction: Review.\n";

@@ -3,10 +3,10 @@
 use std::io::{self, ErrorKind, Read, Write};
 use std::net::TcpStream;
 
-use openvaala_protocol::ENDPOINT;
 use openvaala_protocol::handshake::{
     CHALLENGE_PATH, Challenge, NONCE_HEADER, Nonce, Token, client_proof, server_proof,
 };
+use openvaala_protocol::{ENDPOINT, PROTOCOL_VERSION};
 use serde_json::{Value, json};
 
 use crate::wait::DEADLINE;
@@ -71,6 +71,20 @@ impl RawClient {
         let mut client = Self::connect(address);
         let reply = client.upgrade(token, &[]);
         assert_eq!(reply.status, 101, "{reply:?}");
+        client
+    }
+
+    /// Opens a WebSocket and says who it is.
+    ///
+    /// # Panics
+    /// If the server does not take it.
+    #[must_use]
+    pub fn initialized(address: &str, token: &Token) -> Self {
+        let mut client = Self::open(address, token);
+        let peer = json!({ "name": "raw", "version": "1" });
+        let params = json!({ "protocol_version": PROTOCOL_VERSION, "client": peer });
+        let answer = client.call("initialize", &params);
+        assert!(answer.get("error").is_none(), "{answer}");
         client
     }
 
@@ -205,14 +219,37 @@ impl RawClient {
         }
     }
 
-    /// Waits for the next message.
+    /// Waits for the next message; one of several frames is put together.
     ///
     /// # Panics
     /// If the server sends a frame that it must not send.
     pub fn read_message(&mut self) -> RawMessage {
-        let Some(head) = self.take(2) else {
-            return RawMessage::Ended;
-        };
+        let mut text = Vec::new();
+        loop {
+            let Some((first, payload)) = self.read_frame() else {
+                return RawMessage::Ended;
+            };
+            match first & 0x0f {
+                0 | 1 => {
+                    text.extend(payload);
+                    if first & 0x80 != 0 {
+                        return RawMessage::Text(String::from_utf8(text).expect("a text is UTF-8"));
+                    }
+                }
+                8 => {
+                    return RawMessage::Close(match payload.as_slice() {
+                        [high, low, ..] => u16::from_be_bytes([*high, *low]),
+                        _ => 1005,
+                    });
+                }
+                opcode => return RawMessage::Other(opcode),
+            }
+        }
+    }
+
+    /// The first byte and the payload of the next frame; `None` if the connection ends first.
+    fn read_frame(&mut self) -> Option<(u8, Vec<u8>)> {
+        let head = self.take(2)?;
         let (first, second) = (head[0], head[1]);
         assert_eq!(second & 0x80, 0, "a server does not mask");
         let length = match second & 0x7f {
@@ -226,16 +263,20 @@ impl RawClient {
             }),
             short => Some(usize::from(short)),
         };
-        let Some(payload) = length.and_then(|length| self.take(length)) else {
-            return RawMessage::Ended;
-        };
-        match first & 0x0f {
-            1 => RawMessage::Text(String::from_utf8(payload).expect("a text is UTF-8")),
-            8 => RawMessage::Close(match payload.as_slice() {
-                [high, low, ..] => u16::from_be_bytes([*high, *low]),
-                _ => 1005,
-            }),
-            opcode => RawMessage::Other(opcode),
+        Some((first, self.take(length?)?))
+    }
+
+    /// Reads until the connection ends; `false` if it does not within the deadline.
+    pub fn ends(&mut self) -> bool {
+        let mut bytes = [0; 16 << 10];
+        loop {
+            match self.stream.read(&mut bytes) {
+                Ok(0) => return true,
+                Ok(_) => {}
+                Err(error) => {
+                    return !matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::TimedOut);
+                }
+            }
         }
     }
 

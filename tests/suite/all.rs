@@ -10,6 +10,7 @@
 
 mod aimock;
 mod approvals;
+mod attacks;
 mod background;
 mod bad_input;
 mod bench;
@@ -47,5 +48,6 @@ mod power_cut;
 mod shared;
 mod slow_disk;
 mod small_model;
+mod stalled;
 mod steering;
 mod support;

@@ -122,7 +122,7 @@ async fn connected(watcher: &Watcher) -> u32 {
     status.await.unwrap().clients
 }
 
-fn open_files(pid: u32) -> usize {
+pub(crate) fn open_files(pid: u32) -> usize {
     fs::read_dir(format!("/proc/{pid}/fd")).unwrap().count()
 }
 
@@ -136,7 +136,7 @@ pub(crate) fn resident(pid: u32) -> u64 {
     of_status(pid, "VmRSS:")
 }
 
-fn of_status(pid: u32, name: &str) -> u64 {
+pub(crate) fn of_status(pid: u32, name: &str) -> u64 {
     let status = fs::read_to_string(format!("/proc/{pid}/status")).unwrap();
     let line = status.lines().find(|line| line.starts_with(name));
     let number = line.and_then(|line| line.split_whitespace().nth(1));

@@ -3,20 +3,29 @@
 //! It takes every flushed entry and every live text in order, keeps the live view, and answers a subscription with
 //! what there is up to a point together with all that comes after it, so there is no gap and no double.
 
+mod subscriber;
+mod together;
+mod told;
+
 use std::collections::BTreeMap;
+use std::future::pending;
 use std::mem;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 
 use openvaala_protocol::conversation::{Conversation, Session, Turn};
 use openvaala_protocol::event::{
-    Entry, Live, PartialItem, ResumeCursor, SessionSnapshot, Snapshot,
+    Delta, Entry, Live, PartialItem, ResumeCursor, SessionSnapshot, Snapshot,
 };
 use openvaala_protocol::id::{ConversationId, ItemId, SessionId};
 use openvaala_storage::{LogStorage, Order, ReadOptions};
-use tokio::sync::{mpsc, oneshot};
+use tokio::sync::oneshot;
 use tokio::task::JoinSet;
+use tokio::time::{Instant, sleep_until};
 
+pub use self::subscriber::Subscription;
+use self::subscriber::{Subscriber, subscriber};
+use self::together::Together;
+pub use self::told::{FeedEvent, Told};
 use super::cursor::Position;
 use crate::dao::query::{self, States};
 use crate::dao::record::ConversationState;
@@ -25,69 +34,12 @@ use crate::mailbox::{self, mailbox};
 
 /// What waits for the feed at most; who writes waits, since nothing in the feed waits for anybody.
 const INBOX: usize = 1_024;
-/// What waits for one subscriber at most; one that lets more pile up is told to subscribe again.
-const OUTBOX: usize = 4_096;
 /// How many items of a session a snapshot has.
 const SNAPSHOT_ITEMS: usize = 100;
 /// How many missing entries are given one by one; beyond that a snapshot is less.
 const REPLAY: u64 = 1_000;
 /// How much text of an unfinished item is kept for snapshots: its end.
 const PARTIAL_BYTES: usize = 256 << 10;
-
-/// Something that a subscriber is told.
-#[derive(Clone, Debug)]
-#[non_exhaustive]
-pub enum FeedEvent {
-    /// Something was flushed to the log.
-    Entry {
-        /// What it was.
-        entry: Arc<Entry>,
-        /// Up to where the subscriber has now seen the conversation.
-        cursor: ResumeCursor,
-    },
-    /// Something shows that is not yet, or never, in the log.
-    Live(Arc<Live>),
-    /// The subscriber was too slow and has missed something: subscribe again with the last cursor.
-    Gap {
-        /// What happened.
-        reason: String,
-    },
-    /// The conversation was deleted; nothing comes after this.
-    Deleted,
-}
-
-/// What there is, and all that comes after it.
-#[derive(Debug)]
-pub struct Subscription {
-    /// What there is, unless exactly the missing entries could be given.
-    pub snapshot: Option<Snapshot>,
-    /// Exactly the entries after the given cursor.
-    pub entries: Vec<Entry>,
-    /// What is still growing, by `pos`: the texts so far.
-    pub partials: Vec<PartialItem>,
-    /// Up to where `snapshot` or `entries` go.
-    pub cursor: ResumeCursor,
-    events: mpsc::Receiver<FeedEvent>,
-    lagged: Arc<AtomicBool>,
-    gap_told: bool,
-}
-
-impl Subscription {
-    /// Waits for what happens next; `None` once the conversation is closed.
-    ///
-    /// Dropping the future loses nothing. After a [`FeedEvent::Gap`] comes `None`.
-    pub async fn next(&mut self) -> Option<FeedEvent> {
-        if let Some(event) = self.events.recv().await {
-            return Some(event);
-        }
-        if self.lagged.load(Ordering::Acquire) && !self.gap_told {
-            self.gap_told = true;
-            let reason = format!("more than {OUTBOX} events were waiting for this subscriber");
-            return Some(FeedEvent::Gap { reason });
-        }
-        None
-    }
-}
 
 type SubscribeReply = oneshot::Sender<Result<Subscription, RuntimeError>>;
 
@@ -107,6 +59,8 @@ enum Message {
     IsWatched {
         reply: oneshot::Sender<bool>,
     },
+    /// A subscriber for whom live text was left out has read most of what waited.
+    HasRoom,
 }
 
 /// The way into a feed.
@@ -175,6 +129,7 @@ pub(crate) fn feed(
     let feed = Feed {
         id,
         log,
+        sender: sender.downgrade(),
         receiver,
         view: View {
             state,
@@ -184,6 +139,7 @@ pub(crate) fn feed(
             position,
         },
         early: BTreeMap::new(),
+        together: Together::default(),
         subscribers: Vec::new(),
         reading: JoinSet::new(),
     };
@@ -193,10 +149,14 @@ pub(crate) fn feed(
 struct Feed {
     id: ConversationId,
     log: Arc<dyn LogStorage>,
+    /// Its own inbox, for subscribers; it does not keep the feed going.
+    sender: mailbox::WeakSender<Message>,
     receiver: mailbox::Receiver<Message>,
     view: View,
     /// Metadata entries whose predecessors have not come yet: sessions write it side by side.
     early: BTreeMap<u64, Box<Entry>>,
+    /// Deltas that the view has and nobody was told yet.
+    together: Together,
     subscribers: Vec<Subscriber>,
     reading: JoinSet<()>,
 }
@@ -211,32 +171,42 @@ struct View {
     position: Position,
 }
 
-struct Subscriber {
-    events: mpsc::Sender<FeedEvent>,
-    lagged: Arc<AtomicBool>,
-}
-
 impl Feed {
     async fn run(mut self) {
         loop {
             tokio::select! {
                 message = self.receiver.recv() => match message {
-                    Some(Message::Entries(entries)) => self.take_entries(entries).await,
-                    Some(Message::Live(live)) => self.take_live(live),
-                    Some(Message::Passed(metadata)) => self.pass(metadata),
-                    Some(Message::Deleted { told }) => {
-                        self.tell(&FeedEvent::Deleted);
-                        let _ = told.send(());
-                    }
-                    Some(Message::Subscribe { cursor, reply }) => self.subscribe(cursor, reply),
-                    Some(Message::IsWatched { reply }) => {
-                        self.forget_who_left();
-                        let _ = reply.send(!self.subscribers.is_empty());
-                    }
+                    Some(message) => self.take(message).await,
                     None => break,
                 },
+                () = at(self.together.due()) => self.tell_what_waits(),
                 Some(_) = self.reading.join_next(), if !self.reading.is_empty() => {}
             }
+            // Only what everybody else was told makes up for what somebody missed: all is told once.
+            if self.together.is_empty() {
+                let partials = &self.view.partials;
+                self.subscribers
+                    .iter_mut()
+                    .for_each(|subscriber| subscriber.restore(partials));
+            }
+        }
+    }
+
+    async fn take(&mut self, message: Message) {
+        match message {
+            Message::Entries(entries) => self.take_entries(entries).await,
+            Message::Live(live) => self.take_live(live),
+            Message::Passed(metadata) => self.pass(metadata),
+            Message::Deleted { told } => {
+                self.tell(FeedEvent::Deleted);
+                let _ = told.send(());
+            }
+            Message::Subscribe { cursor, reply } => self.subscribe(cursor, reply),
+            Message::IsWatched { reply } => {
+                self.forget_who_left();
+                let _ = reply.send(!self.subscribers.is_empty());
+            }
+            Message::HasRoom => self.tell_what_waits(),
         }
     }
 
@@ -274,7 +244,7 @@ impl Feed {
                 Err(error) => {
                     let reason =
                         format!("entries before {seq} of a session cannot be read: {error}");
-                    self.tell(&FeedEvent::Gap { reason });
+                    self.tell(FeedEvent::Gap { reason });
                     self.subscribers.clear();
                     return;
                 }
@@ -306,30 +276,54 @@ impl Feed {
             return;
         }
         let cursor = self.view.position.encode();
-        self.tell(&FeedEvent::Entry { entry, cursor });
+        self.tell(FeedEvent::Entry { entry, cursor });
     }
 
     fn take_live(&mut self, live: Live) {
         self.view.take_live(&live);
-        self.tell(&FeedEvent::Live(Arc::new(live)));
+        if self.subscribers.is_empty() {
+            return;
+        }
+        match live {
+            Live::Delta(delta) => {
+                let told = self.together.push(delta, Instant::now());
+                self.tell_deltas(told);
+            }
+            live => self.tell(FeedEvent::Live(Arc::new(live))),
+        }
     }
 
-    fn tell(&mut self, event: &FeedEvent) {
-        self.subscribers.retain(
-            |subscriber| match subscriber.events.try_send(event.clone()) {
-                Ok(()) => true,
-                Err(mpsc::error::TrySendError::Closed(_)) => false,
-                Err(mpsc::error::TrySendError::Full(_)) => {
-                    subscriber.lagged.store(true, Ordering::Release);
-                    false
-                }
-            },
-        );
+    /// Tells the deltas that wait.
+    fn tell_what_waits(&mut self) {
+        if !self.together.is_empty() {
+            let deltas = self.together.take(Instant::now());
+            self.tell_deltas(deltas);
+        }
+    }
+
+    fn tell_deltas(&mut self, deltas: Vec<Delta>) {
+        for delta in deltas {
+            self.tell_now(FeedEvent::Live(Arc::new(Live::Delta(delta))));
+        }
+    }
+
+    /// Tells something after what waits: the text of an item never comes after the item.
+    fn tell(&mut self, event: FeedEvent) {
+        self.tell_what_waits();
+        self.tell_now(event);
+    }
+
+    fn tell_now(&mut self, event: FeedEvent) {
+        if self.subscribers.is_empty() {
+            return;
+        }
+        let told = Arc::new(Told::new(event));
+        self.subscribers
+            .retain_mut(|subscriber| subscriber.tell(&told));
     }
 
     fn forget_who_left(&mut self) {
-        self.subscribers
-            .retain(|subscriber| !subscriber.events.is_closed());
+        self.subscribers.retain(|subscriber| !subscriber.has_left());
     }
 
     /// Registers a subscriber at this very point; what lies before it is read beside the feed.
@@ -344,12 +338,10 @@ impl Feed {
         };
         // Where nothing happens nothing is told, and nobody would notice.
         self.forget_who_left();
-        let (events, receiver) = mpsc::channel(OUTBOX);
-        let lagged = Arc::new(AtomicBool::new(false));
-        self.subscribers.push(Subscriber {
-            events,
-            lagged: Arc::clone(&lagged),
-        });
+        // The answer has it already.
+        self.tell_what_waits();
+        let (subscriber, events) = subscriber(self.sender.clone());
+        self.subscribers.push(subscriber);
         let (id, log, view) = (self.id, Arc::clone(&self.log), self.view.clone());
         self.reading.spawn(async move {
             let cursor = view.position.encode();
@@ -363,9 +355,7 @@ impl Feed {
                 entries,
                 partials,
                 cursor,
-                events: receiver,
-                lagged,
-                gap_told: false,
+                events,
             }));
         });
     }
@@ -458,6 +448,14 @@ impl View {
 
     fn conversation(&self) -> Conversation {
         self.state.to_wire(&self.sessions)
+    }
+}
+
+/// Waits until then, or for ever.
+async fn at(time: Option<Instant>) {
+    match time {
+        Some(time) => sleep_until(time).await,
+        None => pending().await,
     }
 }
 

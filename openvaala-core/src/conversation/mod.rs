@@ -19,7 +19,7 @@ mod workspaces;
 pub use self::approvals::AnswerApproval;
 pub use self::change::ConversationChange;
 pub use self::compaction::{CompactOptions, Compacted};
-pub use self::feed::{FeedEvent, Subscription};
+pub use self::feed::{FeedEvent, Subscription, Told};
 pub use self::handle::{
     BlobPiece, BlobQuery, ConversationHandle, Details, Input, ItemsPage, ItemsQuery, Sent,
 };

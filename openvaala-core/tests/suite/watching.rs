@@ -99,18 +99,35 @@ async fn a_snapshot_has_the_text_so_far() {
 
 #[tokio::test]
 async fn a_watcher_who_does_not_read_is_told_of_the_gap_and_slows_nobody() {
-    let (script, _requests) = Script::new(vec![Step::Say(Box::leak("word ".repeat(6_000).into()))]);
+    let (script, _requests) = Script::new(Vec::new());
     let runtime = builder(script).in_memory().build().await.unwrap();
     let conversation = runtime.create(NewConversation::default()).await.unwrap();
     let mut lazy = conversation.subscribe(None).await.unwrap();
     let mut eager = conversation.subscribe(None).await.unwrap();
-    conversation.send(Input::text("talk")).await.unwrap();
-    turn_end(&mut eager).await;
-    let mut gap = false;
-    while let Some(event) = lazy.next().await {
-        gap |= matches!(event, FeedEvent::Gap { .. });
+    let text = "word ".repeat(200_000);
+    for _ in 0..6 {
+        conversation.send(Input::text(&text)).await.unwrap();
+        turn_end(&mut eager).await;
     }
-    assert!(gap);
+    let (mut gap, mut last, mut told) = (None, lazy.cursor.clone(), 0);
+    while let Some(event) = lazy.next().await {
+        match event {
+            FeedEvent::Entry { cursor, .. } => (last, told) = (cursor, told + 1),
+            FeedEvent::Gap { reason } => gap = Some(reason),
+            _ => {}
+        }
+    }
+    let reason = "4 MiB and more were waiting for this subscriber";
+    assert_eq!(gap.as_deref(), Some(reason));
+    // What waited was told in order, and the cursor brings the rest.
+    let rest = conversation.subscribe(Some(last)).await.unwrap();
+    assert!(rest.snapshot.is_none());
+    let mut inputs = 0;
+    let all = conversation.items(ItemsQuery::default()).await.unwrap();
+    for entry in &rest.entries {
+        inputs += usize::from(all.items.contains(entry));
+    }
+    assert!((1..12).contains(&inputs) && told > 4, "{inputs} {told}");
 }
 
 #[tokio::test]
@@ -229,4 +246,36 @@ async fn taken_by_turn(
             _ => {}
         }
     }
+}
+
+#[tokio::test]
+async fn deltas_that_come_fast_are_told_together_and_none_after_its_item() {
+    let text: &str = Box::leak("word ".repeat(5_000).into());
+    let (script, _requests) = Script::new(vec![Step::Say(text)]);
+    let runtime = builder(script).in_memory().build().await.unwrap();
+    let conversation = runtime.create(NewConversation::default()).await.unwrap();
+    let mut events = conversation.subscribe(None).await.unwrap();
+    conversation.send(Input::text("talk")).await.unwrap();
+    let (mut seen, mut deltas, mut item) = (String::new(), 0, None);
+    loop {
+        match events.next().await.unwrap() {
+            FeedEvent::Live(live) => {
+                if let Live::Delta(delta) = &*live {
+                    assert!(item != Some(delta.item_id), "{delta:?}");
+                    assert_eq!(delta.offset, seen.len() as u64);
+                    seen.push_str(&delta.text);
+                    deltas += 1;
+                }
+            }
+            FeedEvent::Entry { entry, .. } => match &*entry {
+                Entry::Item { item: last, .. } => item = Some(last.head().id),
+                Entry::Turn { turn, .. } if turn.ended_at.is_some() => break,
+                _ => {}
+            },
+            event => panic!("{event:?}"),
+        }
+    }
+    assert_eq!(seen, text);
+    // 25,000 bytes: a frame for every 4 KiB, and as many again for a machine that is slow.
+    assert!(deltas < 500, "{deltas} deltas of 5,000 words");
 }

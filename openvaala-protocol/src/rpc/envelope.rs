@@ -92,7 +92,7 @@ where
 const MAX_DEPTH: usize = 127;
 
 /// How deep arrays and objects stand within each other in a text that is known to be JSON.
-fn depth(json: &str) -> usize {
+fn deepest(json: &str) -> usize {
     let (mut depth, mut deepest) = (0_usize, 0);
     let (mut in_text, mut escaped) = (false, false);
     for byte in json.bytes() {
@@ -118,6 +118,15 @@ impl Incoming {
     /// `parse_error` if the text is no JSON or the parameters of a request are nested too deep, `invalid_request` if it is no JSON-RPC 2.0 message. The id to
     /// answer to comes with it where one could be read.
     pub fn parse(text: &str) -> Result<Self, Box<Response>> {
+        Self::parse_within(text, MAX_DEPTH)
+    }
+
+    /// As [`Self::parse`], with parameters that are nested at most `depth` levels deep, if that is less than 127.
+    ///
+    /// # Errors
+    /// As [`Self::parse`].
+    pub fn parse_within(text: &str, depth: usize) -> Result<Self, Box<Response>> {
+        let most = depth.min(MAX_DEPTH);
         let refuse = |id, code, message: String| {
             Box::new(Response {
                 id,
@@ -147,9 +156,9 @@ impl Incoming {
                 if parts
                     .params
                     .as_deref()
-                    .is_some_and(|params| depth(params.get()) > MAX_DEPTH) =>
+                    .is_some_and(|params| deepest(params.get()) > most) =>
             {
-                let message = format!("the parameters are nested deeper than {MAX_DEPTH} levels");
+                let message = format!("the parameters are nested deeper than {most} levels");
                 Err(refuse(id, ErrorCode::Parse, message))
             }
             (Some(method), Some(Some(id)), None, None) => Ok(Self::Request(Request {

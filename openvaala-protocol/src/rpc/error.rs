@@ -1,6 +1,7 @@
 //! The error codes, and the error object that carries one.
 
 use std::borrow::Cow;
+use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 use serde_json::value::{RawValue, to_raw_value};
@@ -35,6 +36,29 @@ impl RpcError {
             message: message.into(),
             data: None,
         }
+    }
+
+    /// Refuses what comes too fast; `data` says after how many milliseconds to send it again, as `retry_after_ms`.
+    pub fn overloaded(message: impl Into<String>, retry_after: Duration) -> Self {
+        let millis = u64::try_from(retry_after.as_millis()).unwrap_or(u64::MAX);
+        let data = to_raw_value(&RetryData {
+            // What comes a moment too early would be refused again.
+            retry_after_ms: millis.saturating_add(1),
+        });
+        Self {
+            data: data.ok(),
+            ..Self::new(ErrorCode::Overloaded, message)
+        }
+    }
+
+    /// After how long to send a request again that came [too fast](Self::overloaded), where the server said so.
+    #[must_use]
+    pub fn retry_after(&self) -> Option<Duration> {
+        if self.kind() != Some(ErrorCode::Overloaded) {
+            return None;
+        }
+        let data: RetryData = serde_json::from_str(self.data.as_deref()?.get()).ok()?;
+        Some(Duration::from_millis(data.retry_after_ms))
     }
 
     /// Refuses an `initialize` whose protocol version is not this side's; `data` names this side's version.
@@ -73,6 +97,12 @@ impl RpcError {
             .map(|info| info.code)
             .find(|code| code.number() == self.code)
     }
+}
+
+/// What the error of a client that is too fast carries.
+#[derive(Deserialize, Serialize)]
+struct RetryData {
+    retry_after_ms: u64,
 }
 
 /// What the error of a version mismatch carries.

@@ -14,6 +14,7 @@ use super::agents::load_agents;
 use super::approvals;
 use super::context_files::{load_instructions, load_skills};
 use super::fault::{ConfigError, ConfigFault};
+use super::limits::limits;
 use super::schema::{
     AgentLimitsSection, CompactionSection, HttpProviderFile, MainFile, ProviderHead, RetrySection,
     check_key,
@@ -109,6 +110,7 @@ fn config(
         unload_after: main.unload_after_seconds.map(|seconds| seconds.0),
         approval: approvals::policy(main.approval),
         agent_limits: agent_limits(&main.agent_limits),
+        limits: limits(&main.limits),
         providers,
         agents: BTreeMap::new(),
         instructions: None,

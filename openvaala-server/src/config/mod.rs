@@ -8,6 +8,7 @@ mod approvals;
 mod context_files;
 mod detect;
 mod fault;
+mod limits;
 mod load;
 mod provider_type;
 mod schema;
@@ -28,6 +29,7 @@ use openvaala_protocol::item::Instructions;
 pub use self::approvals::AddRuleError;
 pub use self::detect::LocalProbe;
 pub use self::fault::{ConfigError, ConfigFault};
+pub use self::limits::Limits;
 pub use self::provider_type::{ProviderType, UnknownProviderType};
 pub(crate) use self::write::Before;
 pub use self::write::{AddProviderError, NewKey, NewProvider};
@@ -166,6 +168,8 @@ pub struct Config {
     pub approval: ApprovalPolicy,
     /// How many agents may work in a conversation besides the main one.
     pub agent_limits: AgentLimits,
+    /// What clients may cost.
+    pub limits: Limits,
     /// The providers by name.
     pub providers: BTreeMap<String, ProviderConfig>,
     /// The agents by name.

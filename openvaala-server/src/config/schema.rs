@@ -15,6 +15,7 @@ use reqwest::header::{HeaderName, HeaderValue};
 use serde::de::{Error, Visitor};
 use serde::{Deserialize, Deserializer};
 
+use super::limits::LimitsSection;
 use super::provider_type::{ProviderType, UnknownProviderType};
 
 /// The longest time that a limit may be set to.
@@ -48,6 +49,7 @@ pub(super) struct MainFile {
     pub(super) compaction: CompactionSection,
     pub(super) approval: ApprovalSection,
     pub(super) agent_limits: AgentLimitsSection,
+    pub(super) limits: LimitsSection,
 }
 
 /// `agent_limits` in `openvaala.yaml`.
@@ -517,7 +519,7 @@ pub(super) fn from_text<'de, D: Deserializer<'de>, T>(
 }
 
 /// Reads a whole number and checks it where the reader still knows its line.
-fn from_number<'de, D: Deserializer<'de>, T>(
+pub(super) fn from_number<'de, D: Deserializer<'de>, T>(
     deserializer: D,
     expected: &'static str,
     parse: impl FnOnce(u64) -> Result<T, String>,

@@ -12,21 +12,23 @@ use serde::Serialize;
 use serde_json::value::{RawValue, to_raw_value};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc};
 use tokio::task::JoinSet;
-use tokio::time::timeout;
+use tokio::time::{Instant, timeout};
 use tokio_util::task::AbortOnDropHandle;
 
 use super::outbox::{Gone, Outbox};
+use super::rate::Rate;
 use super::subscriptions::{self, SubscriptionRequest, What};
 use super::{refuse, respond};
 use crate::VERSION;
+use crate::config::Limits;
 use crate::context::Context;
 use crate::methods::{
     agent, approval, compaction, conversation, executor, model, pending, provider, server, session,
     terminal, trash, turn, update, usage,
 };
 
-/// How many requests of one client are worked on at once.
-const IN_FLIGHT: usize = 64;
+/// How many answers of one client that may be large are made at once, and wait for room until they are sent.
+const LARGE: usize = 4;
 /// How long requests in flight have to be answered when the server closes.
 const LAST_ANSWERS: Duration = Duration::from_millis(500);
 
@@ -34,8 +36,11 @@ const LAST_ANSWERS: Duration = Duration::from_millis(500);
 pub(super) struct Requests {
     context: Context,
     outbox: Outbox,
+    limits: Limits,
+    rate: Rate,
     state: State,
     in_flight: Arc<Semaphore>,
+    large: Arc<Semaphore>,
     running: JoinSet<()>,
     /// `None` once closed.
     subscriptions: Option<mpsc::UnboundedSender<SubscriptionRequest>>,
@@ -54,7 +59,7 @@ enum State {
 }
 
 impl Requests {
-    pub(super) fn new(context: Context, outbox: Outbox) -> Self {
+    pub(super) fn new(context: Context, outbox: Outbox, limits: Limits) -> Self {
         // Bounded by the requests in flight.
         let (subscriptions, requests) = mpsc::unbounded_channel();
         let task = tokio::spawn(subscriptions::run(
@@ -65,12 +70,20 @@ impl Requests {
         Self {
             context,
             outbox,
+            limits,
+            rate: Rate::new(limits.requests_per_second, Instant::now()),
             state: State::New,
-            in_flight: Arc::new(Semaphore::new(IN_FLIGHT)),
+            in_flight: Arc::new(Semaphore::new(limits.requests_in_flight)),
+            large: Arc::new(Semaphore::new(LARGE)),
             running: JoinSet::new(),
             subscriptions: Some(subscriptions),
             subscriptions_task: AbortOnDropHandle::new(task),
         }
+    }
+
+    /// How deep the parameters of a request may be nested.
+    pub(super) const fn depth(&self) -> usize {
+        self.limits.message_depth
     }
 
     /// Waits until a request is done with; for ever while there is none. Cancel safe.
@@ -95,6 +108,10 @@ impl Requests {
     /// Takes a request: answers it, or begins to work on it.
     pub(super) async fn take(&mut self, request: Request) -> Result<(), Gone> {
         let Request { id, method, params } = request;
+        if let Err(wait) = self.rate.take(Instant::now()) {
+            let error = too_fast(self.limits.requests_per_second, wait);
+            return refuse(&self.outbox, Some(id), error).await;
+        }
         if let Err(error) = self.check(&method) {
             return refuse(&self.outbox, Some(id), error).await;
         }
@@ -109,9 +126,9 @@ impl Requests {
         match Arc::clone(&self.in_flight).try_acquire_owned() {
             Ok(permit) => self.begin(id, call, permit),
             Err(_) => {
-                let message = format!(
-                    "{IN_FLIGHT} requests of this client are worked on: wait for some of them"
-                );
+                let most = self.limits.requests_in_flight;
+                let message =
+                    format!("{most} requests of this client are worked on: wait for some of them");
                 let error = RpcError::new(ErrorCode::Overloaded, message);
                 return refuse(&self.outbox, Some(id), error).await;
             }
@@ -160,8 +177,14 @@ impl Requests {
             Call::ConversationSubscribe(params) => What::Subscribe(params),
             Call::ConversationUnsubscribe(params) => What::Unsubscribe(params),
             call => {
+                let large = may_be_large(&call).then(|| Arc::clone(&self.large));
                 let work = work(self.context.clone(), self.outbox.clone(), id, call);
                 self.running.spawn(async move {
+                    // Nothing closes it: there is always one to wait for.
+                    let _turn = match large {
+                        Some(large) => large.acquire_owned().await.ok(),
+                        None => None,
+                    };
                     // A client that is gone needs no answer.
                     let _ = work.await;
                     drop(permit);
@@ -178,6 +201,28 @@ impl Requests {
             });
         }
     }
+}
+
+/// Whether the answer may have many MiB: of these only few are held for a client that does not read.
+const fn may_be_large(call: &Call) -> bool {
+    matches!(
+        call,
+        Call::ConversationList(_)
+            | Call::ConversationGet(_)
+            | Call::SessionTree(_)
+            | Call::SessionItems(_)
+            | Call::SessionBlob(_)
+            | Call::SessionPendingList(_)
+    )
+}
+
+/// Refuses a request of a client that sent as many as it may.
+fn too_fast(most: u32, wait: Duration) -> RpcError {
+    let message = format!(
+        "this client sends more than {most} requests a second: send it again {} ms later",
+        wait.as_millis() + 1
+    );
+    RpcError::overloaded(message, wait)
 }
 
 /// Works on a request and answers it, whatever happens.

@@ -2,6 +2,7 @@
 
 mod dispatch;
 mod outbox;
+mod rate;
 mod subscriptions;
 
 use std::ops::ControlFlow;
@@ -24,6 +25,7 @@ use tokio_tungstenite::tungstenite::{Error, Message};
 
 use self::dispatch::Requests;
 pub(crate) use self::outbox::{Gone, Outbox};
+use crate::config::Limits;
 use crate::context::{Command, Context, Phase};
 use crate::http::{Gate, Socket, admit};
 
@@ -31,8 +33,8 @@ use crate::http::{Gate, Socket, admit};
 const LAST_BYTES: Duration = Duration::from_secs(1);
 
 /// Serves one connection from its first byte to its last.
-pub(crate) async fn serve(stream: TcpStream, gate: &Gate, context: Context) {
-    let Some(socket) = admit(stream, gate).await else {
+pub(crate) async fn serve(stream: TcpStream, gate: &Gate, context: Context, limits: Limits) {
+    let Some(socket) = admit(stream, gate, &limits).await else {
         return;
     };
     // If the loop is gone the server is about to end, which shows below.
@@ -40,13 +42,15 @@ pub(crate) async fn serve(stream: TcpStream, gate: &Gate, context: Context) {
         .commands
         .send(Command::Admitted(tokio::task::id()))
         .await;
-    converse(socket, context).await;
+    converse(socket, context, limits).await;
 }
 
-async fn converse(socket: Socket, context: Context) {
+async fn converse(socket: Socket, context: Context, limits: Limits) {
+    let written = socket.get_ref().written();
     let (mut sink, stream) = socket.split();
-    let (outbox, sending) = outbox::outbox();
-    let mut reader = pin!(read(stream, outbox, context));
+    let (outbox, sending) = outbox::outbox(&limits, written);
+    let requests = Requests::new(context.clone(), outbox.clone(), limits);
+    let mut reader = pin!(read(stream, outbox, context, requests));
     let (stream, rest) = {
         let mut writer = pin!(sending.run(&mut sink));
         tokio::select! {
@@ -80,9 +84,9 @@ async fn read(
     mut stream: SplitStream<Socket>,
     outbox: Outbox,
     context: Context,
+    mut requests: Requests,
 ) -> (SplitStream<Socket>, Rest) {
-    let mut phase = context.phase.clone();
-    let mut requests = Requests::new(context, outbox.clone());
+    let mut phase = context.phase;
     let rest = loop {
         tokio::select! {
             message = stream.next() => match take(message, &mut requests, &outbox).await {
@@ -157,7 +161,7 @@ async fn take(
 }
 
 async fn take_text(text: &str, requests: &mut Requests, outbox: &Outbox) -> Result<(), Gone> {
-    match Incoming::parse(text) {
+    match Incoming::parse_within(text, requests.depth()) {
         Ok(Incoming::Request(request)) => requests.take(request).await,
         // No notification of clients has a meaning, and nothing was asked of them.
         Ok(Incoming::Notification(_) | Incoming::Response(_)) => Ok(()),

@@ -13,9 +13,10 @@ use openvaala_protocol::rpc::params::conversation::{
 use openvaala_protocol::rpc::{Notice, RequestId, RpcError};
 use tokio::sync::{OwnedSemaphorePermit, mpsc, watch};
 use tokio::time::timeout;
+use tokio_tungstenite::tungstenite::Utf8Bytes;
 use tokio_util::task::AbortOnDropHandle;
 
-use super::outbox::{Gone, Outbox};
+use super::outbox::{Gone, Outbox, text};
 use super::respond;
 use crate::context::{Context, Phase};
 use crate::methods::error::rpc_error;
@@ -135,31 +136,19 @@ async fn forward(
 ) -> Result<(), Gone> {
     let mut told_gap = false;
     let mut reason = "the conversation was closed";
-    while let Some(event) = subscription.next().await {
-        let notice = match event {
-            FeedEvent::Entry { entry, cursor } => Notice::ConversationEntry(EntryParams {
-                conversation_id,
-                entry: (*entry).clone(),
-                cursor,
-            }),
-            FeedEvent::Live(live) => Notice::ConversationLive(LiveParams {
-                conversation_id,
-                live: (*live).clone(),
-            }),
-            FeedEvent::Gap { reason } => {
-                told_gap = true;
-                Notice::ConversationGap(GapParams {
-                    conversation_id,
-                    reason,
-                })
-            }
-            FeedEvent::Deleted => {
-                reason = "the conversation was deleted";
-                Notice::ConversationDeleted(DeletedParams { conversation_id })
-            }
-            _ => continue,
-        };
-        outbox.notify(&notice).await?;
+    while let Some(told) = subscription.next_told().await {
+        match told.event() {
+            FeedEvent::Gap { .. } => told_gap = true,
+            FeedEvent::Deleted => reason = "the conversation was deleted",
+            _ => {}
+        }
+        // Written once for all clients that watch this conversation.
+        let frame = told.made(|event| frame(conversation_id, event));
+        // What waits for room is only what will be sent.
+        drop(told);
+        if let Some(frame) = frame {
+            outbox.send(frame).await?;
+        }
     }
     // A client of a server that stops knows that all ends, and has missed nothing.
     if told_gap || *phase.borrow() != Phase::Serving {
@@ -172,4 +161,26 @@ async fn forward(
             reason,
         }))
         .await
+}
+
+/// What clients are sent of an event; `None` if that is nothing.
+fn frame(conversation_id: ConversationId, event: &FeedEvent) -> Option<Utf8Bytes> {
+    let notice = match event {
+        FeedEvent::Entry { entry, cursor } => Notice::ConversationEntry(EntryParams {
+            conversation_id,
+            entry: (**entry).clone(),
+            cursor: cursor.clone(),
+        }),
+        FeedEvent::Live(live) => Notice::ConversationLive(LiveParams {
+            conversation_id,
+            live: (**live).clone(),
+        }),
+        FeedEvent::Gap { reason } => Notice::ConversationGap(GapParams {
+            conversation_id,
+            reason: reason.clone(),
+        }),
+        FeedEvent::Deleted => Notice::ConversationDeleted(DeletedParams { conversation_id }),
+        _ => return None,
+    };
+    text(&notice)
 }

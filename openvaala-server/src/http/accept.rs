@@ -14,6 +14,8 @@ const BACKOFF: Duration = Duration::from_millis(100);
 pub(crate) struct Acceptor {
     listener: TcpListener,
     retry_at: Option<Instant>,
+    /// The last try gave none: said once, not at every try.
+    is_short: bool,
 }
 
 impl Acceptor {
@@ -21,6 +23,7 @@ impl Acceptor {
         Self {
             listener,
             retry_at: None,
+            is_short: false,
         }
     }
 
@@ -32,9 +35,14 @@ impl Acceptor {
                 self.retry_at = None;
             }
             match self.listener.accept().await {
-                Ok(accepted) => return accepted,
+                Ok(accepted) => {
+                    self.is_short = false;
+                    return accepted;
+                }
                 Err(error) => {
-                    tracing::warn!(%error, "no connection can be taken right now");
+                    if !std::mem::replace(&mut self.is_short, true) {
+                        tracing::warn!(%error, "no connection can be taken right now");
+                    }
                     self.retry_at = Some(Instant::now() + BACKOFF);
                 }
             }

@@ -5,7 +5,6 @@ use std::future::ready;
 use std::net::SocketAddr;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::Duration;
 
 use bytes::Bytes;
 use http_body_util::Full;
@@ -23,18 +22,18 @@ use openvaala_protocol::ENDPOINT;
 use openvaala_protocol::handshake::{
     CHALLENGE_PATH, Challenge, NONCE_HEADER, Nonce, Proof, Token, client_proof, server_proof,
 };
-use openvaala_protocol::rpc::MAX_REQUEST_BYTES;
 use tokio::net::TcpStream;
 use tokio::time::timeout;
 use tokio_tungstenite::WebSocketStream;
 use tokio_tungstenite::tungstenite::handshake::derive_accept_key;
 use tokio_tungstenite::tungstenite::protocol::{Role, WebSocketConfig};
 
-/// A WebSocket of a client that has shown that it holds the token.
-pub(crate) type Socket = WebSocketStream<TokioIo<Upgraded>>;
+use super::counted::Counted;
+use crate::config::Limits;
 
-/// How long a connection may take to become a WebSocket; covers slow headers too.
-const LIMIT: Duration = Duration::from_secs(10);
+/// A WebSocket of a client that has shown that it holds the token.
+pub(crate) type Socket = WebSocketStream<Counted<TokioIo<Upgraded>>>;
+
 /// How much of a request is read before its headers must be complete; hyper wants no less.
 const MAX_HEAD: usize = 8 << 10;
 /// The defaults of 128 KiB cost 140 KiB for each idle client.
@@ -62,7 +61,7 @@ impl Gate {
 }
 
 /// Serves HTTP until the connection is a WebSocket; `None` if it never becomes one.
-pub(crate) async fn admit(stream: TcpStream, gate: &Gate) -> Option<Socket> {
+pub(crate) async fn admit(stream: TcpStream, gate: &Gate, limits: &Limits) -> Option<Socket> {
     // Without it small messages may wait 40 ms for each other; with a broken socket all else fails too.
     let _ = stream.set_nodelay(true);
     let visit = Visit {
@@ -78,7 +77,8 @@ pub(crate) async fn admit(stream: TcpStream, gate: &Gate) -> Option<Socket> {
         .max_buf_size(MAX_HEAD)
         .serve_connection(TokioIo::new(stream), service)
         .with_upgrades();
-    match timeout(LIMIT, connection).await {
+    // Covers slow headers, too.
+    match timeout(limits.handshake, connection).await {
         Ok(Ok(())) => {}
         Ok(Err(error)) => tracing::debug!(%error, "a connection broke before it was let in"),
         Err(_) => tracing::debug!("a connection took too long to be let in"),
@@ -87,9 +87,10 @@ pub(crate) async fn admit(stream: TcpStream, gate: &Gate) -> Option<Socket> {
     let config = WebSocketConfig::default()
         .read_buffer_size(READ_BUFFER)
         .write_buffer_size(WRITE_BUFFER)
-        .max_message_size(Some(MAX_REQUEST_BYTES))
-        .max_frame_size(Some(MAX_REQUEST_BYTES));
-    Some(WebSocketStream::from_raw_socket(TokioIo::new(upgraded), Role::Server, Some(config)).await)
+        .max_message_size(Some(limits.message_bytes))
+        .max_frame_size(Some(limits.message_bytes));
+    let stream = Counted::new(TokioIo::new(upgraded));
+    Some(WebSocketStream::from_raw_socket(stream, Role::Server, Some(config)).await)
 }
 
 /// One connection on its way in; each of its fields is set once.

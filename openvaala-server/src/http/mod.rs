@@ -2,8 +2,10 @@
 
 mod accept;
 mod admit;
+mod counted;
 mod listen;
 
 pub(crate) use self::accept::Acceptor;
 pub(crate) use self::admit::{Gate, Socket, admit};
+pub(crate) use self::counted::Written;
 pub(crate) use self::listen::{DEFAULT_ADDRESS, Wanted, bind};

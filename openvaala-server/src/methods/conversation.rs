@@ -18,8 +18,6 @@ use crate::context::Context;
 
 /// How many conversations a page has if nobody says otherwise.
 const PAGE: u32 = 50;
-/// The most that a page may have.
-const MAX_PAGE: u32 = 1_000;
 /// How many damages of a conversation are told.
 const MAX_DAMAGED: usize = 100;
 /// How long a conversation that shall be closed is waited for if nobody says otherwise, in milliseconds.
@@ -74,7 +72,7 @@ pub(super) async fn begun(
 }
 
 pub(crate) async fn list(context: &Context, params: ListParams) -> Result<ListResult, RpcError> {
-    let limit = page_limit(params.limit, PAGE, MAX_PAGE);
+    let limit = page_limit(params.limit, PAGE, context);
     let options = ListConversations {
         cursor: params.cursor,
         limit,
@@ -137,7 +135,8 @@ pub(crate) async fn close(context: &Context, params: CloseParams) -> Result<Clos
     Ok(CloseResult { was_open })
 }
 
-/// How many a page shall have: at least one, at most `most`.
-pub(super) fn page_limit(asked: Option<u32>, default: u32, most: u32) -> usize {
+/// How many a page shall have: at least one, at most as many as the configuration says.
+pub(super) fn page_limit(asked: Option<u32>, default: u32, context: &Context) -> usize {
+    let most = context.assembled().config.limits.page_items.max(1);
     usize::try_from(asked.unwrap_or(default).clamp(1, most)).unwrap_or(usize::MAX)
 }

@@ -67,7 +67,7 @@ pub(crate) async fn browse(
 ) -> Result<BrowseResult, RpcError> {
     let executor = find(context, params.executor)?;
     let path = params.path.unwrap_or_else(|| working_dir(context));
-    let limit = page_limit(params.limit, MAX_PAGE, MAX_PAGE);
+    let limit = page_limit(params.limit, MAX_PAGE, context);
     let look = look(executor.as_ref(), &path, |_| true, false, limit);
     let looked = in_time(&path, look).await?;
     let folders = looked.found.into_iter().map(|(name, _)| Folder {
@@ -96,7 +96,7 @@ pub(crate) async fn complete(
     let root = if folder.is_empty() { "/" } else { folder };
     let fits =
         |name: &str| name.starts_with(begun) && (begun.starts_with('.') || !name.starts_with('.'));
-    let limit = page_limit(params.limit, COMPLETIONS, MAX_PAGE);
+    let limit = page_limit(params.limit, COMPLETIONS, context);
     let look = look(executor.as_ref(), root, fits, params.files, limit);
     let looked = match timeout(LIMIT, look).await {
         Ok(Err(ExecutorError::NotFound { .. } | ExecutorError::NotADirectory { .. })) => {

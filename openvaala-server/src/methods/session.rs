@@ -17,8 +17,6 @@ use crate::context::Context;
 
 /// How many items a page has if nobody says otherwise.
 const PAGE: u32 = 100;
-/// The most that a page may have.
-const MAX_PAGE: u32 = 1_000;
 
 pub(crate) async fn send(context: &Context, params: SendParams) -> Result<SendResult, RpcError> {
     let conversation = open(context, params.conversation_id).await?;
@@ -69,7 +67,7 @@ pub(crate) async fn items(context: &Context, params: ItemsParams) -> Result<Item
         session_id: params.session_id,
         order: params.order,
         cursor: params.cursor,
-        limit: page_limit(params.limit, PAGE, MAX_PAGE),
+        limit: page_limit(params.limit, PAGE, context),
     };
     let page = conversation
         .items(query)

@@ -11,8 +11,6 @@ use crate::context::Context;
 
 /// How many turns a page has if nobody says otherwise.
 const PAGE: u32 = 100;
-/// The most that a page may have.
-const MAX_PAGE: u32 = 1_000;
 
 pub(crate) async fn get(context: &Context, params: GetParams) -> Result<GetResult, RpcError> {
     let conversation = open(context, params.conversation_id).await?;
@@ -27,7 +25,7 @@ pub(crate) async fn list(context: &Context, params: ListParams) -> Result<ListRe
     query.session_id = params.session_id;
     query.order = params.order;
     query.cursor = params.cursor;
-    query.limit = page_limit(params.limit, PAGE, MAX_PAGE);
+    query.limit = page_limit(params.limit, PAGE, context);
     let page = conversation.turns(query).await;
     let page = page.map_err(|error| rpc_error(&error))?;
     Ok(ListResult {
