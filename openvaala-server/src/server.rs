@@ -23,7 +23,7 @@ use crate::context::{Command, Context, Facts, Phase};
 use crate::environment::Environment;
 use crate::error::ServerError;
 use crate::files::create_private_dir;
-use crate::http::{Acceptor, DEFAULT_ADDRESS, Gate, Wanted, bind};
+use crate::http::{Acceptor, DEFAULT_ADDRESS, Gate, Readiness, Wanted, bind};
 use crate::process::discovery::{self, DiscoveryFile, Found};
 use crate::process::leftovers::Marker;
 use crate::process::signals::Signals;
@@ -193,6 +193,7 @@ impl Server {
         };
         let reloader = AbortOnDropHandle::new(tokio::spawn(reloader.run(reload_requests)));
         let facts = Arc::new(facts);
+        let readiness = Readiness::new(runtime.clone(), phase.clone());
         let context = Context {
             runtime,
             assembled,
@@ -204,7 +205,7 @@ impl Server {
         };
         let server = ServerLoop::new(Parts {
             acceptor: Acceptor::new(listener),
-            gate: Gate::new(token.clone(), address),
+            gate: Gate::new(token.clone(), address, readiness),
             context,
             commands: inbox,
             phase: phase_sender,

@@ -1,5 +1,7 @@
 //! Who is let in.
 
+use std::net::SocketAddr;
+
 use openvaala_protocol::client::{Client, ClientError, ConnectOptions};
 use openvaala_protocol::handshake::{CHALLENGE_PATH, NONCE_HEADER, Nonce, Token};
 use openvaala_protocol::rpc::params::server::Peer;
@@ -15,8 +17,10 @@ use crate::support::{LONG, Running, challenge, request, upgrade};
 async fn s_01_every_route_but_health_and_challenge_needs_the_proof() {
     let server = Running::start().await;
     let address = server.address;
+    until_ready(address).await;
     let table = [
         ("GET", "/healthz", 200, "ok"),
+        ("GET", "/readyz", 200, "ready"),
         ("POST", "/healthz", 404, "there is nothing here"),
         ("GET", "/", 404, "there is nothing here"),
         ("GET", "/web/v1/", 404, "there is nothing here"),
@@ -43,6 +47,21 @@ async fn s_01_every_route_but_health_and_challenge_needs_the_proof() {
         assert_eq!(answer, (status, body.to_owned()), "{method} {path}");
     }
     server.stop().await;
+}
+
+/// Asks until the server is ready, and sees that it says nothing but one word before.
+async fn until_ready(address: SocketAddr) {
+    let ready = async {
+        loop {
+            let mut tcp = TcpStream::connect(address).await.unwrap();
+            let head = format!("GET /readyz HTTP/1.1\r\nHost: {address}\r\n\r\n");
+            match request(&mut tcp, &head).await {
+                (200, body) => return assert_eq!(body, "ready"),
+                early => assert_eq!(early, (503, "starting".to_owned())),
+            }
+        }
+    };
+    timeout(LONG, ready).await.unwrap();
 }
 
 #[tokio::test]

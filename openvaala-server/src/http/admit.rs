@@ -30,6 +30,8 @@ use tokio_tungstenite::WebSocketStream;
 use tokio_tungstenite::tungstenite::handshake::derive_accept_key;
 use tokio_tungstenite::tungstenite::protocol::{Role, WebSocketConfig};
 
+use super::readiness::Readiness;
+
 /// A WebSocket of a client that has shown that it holds the token.
 pub(crate) type Socket = WebSocketStream<TokioIo<Upgraded>>;
 
@@ -49,14 +51,16 @@ type Answer = Response<Full<Bytes>>;
 pub(crate) struct Gate {
     token: Token,
     hosts: [String; 2],
+    readiness: Readiness,
 }
 
 impl Gate {
     /// The gate of a server that listens at that address.
-    pub(crate) fn new(token: Token, address: SocketAddr) -> Self {
+    pub(crate) fn new(token: Token, address: SocketAddr, readiness: Readiness) -> Self {
         Self {
             token,
             hosts: [address.to_string(), format!("localhost:{}", address.port())],
+            readiness,
         }
     }
 }
@@ -129,6 +133,10 @@ impl Visit<'_> {
         }
         match (request.method(), request.uri().path()) {
             (&Method::GET, "/healthz") => text(StatusCode::OK, "ok"),
+            (&Method::GET, "/readyz") => match self.gate.readiness.missing() {
+                None => text(StatusCode::OK, "ready"),
+                Some(what) => text(StatusCode::SERVICE_UNAVAILABLE, what),
+            },
             (&Method::GET, CHALLENGE_PATH) => self.challenge(headers),
             (&Method::GET, ENDPOINT) => self.websocket(request),
             _ => text(StatusCode::NOT_FOUND, "there is nothing here"),
