@@ -42,7 +42,7 @@ pub use self::notices::Notices;
 
 use self::connection::Link;
 use crate::PROTOCOL_VERSION;
-use crate::handshake::Token;
+use crate::handshake::Credential;
 use crate::rpc::params::server::{
     InitializeParams, InitializeResult, Peer, ShutdownParams, ShutdownResult,
 };
@@ -54,8 +54,8 @@ use crate::rpc::{MAX_RESPONSE_BYTES, Method, method};
 pub struct ConnectOptions {
     /// The server's address, `host:port`.
     pub address: String,
-    /// The secret that the server holds too.
-    pub token: Token,
+    /// The token that the server knows.
+    pub credential: Credential,
     /// Who this client says it is.
     pub client: Peer,
     /// How long connecting may take, `initialize` included; 10 seconds by default.
@@ -66,10 +66,14 @@ pub struct ConnectOptions {
 
 impl ConnectOptions {
     /// Options for a server at that address (`host:port` or a `SocketAddr`), all else at its default.
-    pub fn new(address: impl fmt::Display, token: Token, client: Peer) -> Self {
+    pub fn new(
+        address: impl fmt::Display,
+        credential: impl Into<Credential>,
+        client: Peer,
+    ) -> Self {
         Self {
             address: address.to_string(),
-            token,
+            credential: credential.into(),
             client,
             timeout: Duration::from_secs(10),
             max_message_bytes: MAX_RESPONSE_BYTES,

@@ -140,4 +140,7 @@ errors! {
     ApprovalNotFound = -32007, "approval_not_found", "There is no such question in that session.";
     ApprovalAnswered = -32008, "approval_answered",
         "Somebody else has answered this question first, or it was taken back; `data` is the approval as it is now.";
+    Forbidden = -32020, "forbidden", "The token of this connection does not allow that, or is no longer good; the message names the right it lacks.";
+    TokenExists = -32021, "token_exists", "There is a token of that name already.";
+    TokenNotFound = -32022, "token_not_found", "There is no token of that name.";
 }

@@ -9,12 +9,14 @@ use serde_json::value::{RawValue, to_raw_value};
 use super::error::ErrorCode::{
     self, ApprovalAnswered, ApprovalNotFound, ConversationExists, ConversationNotFound,
     InputNotFound, InputTaken, InvalidRequest, Overloaded, QueueChanged, Runtime, SessionBusy,
-    SessionNotFound,
+    SessionNotFound, TokenExists, TokenNotFound,
 };
 use super::error::RpcError;
 use super::params::{
-    approval, check, compaction, conversation, pending, provider, server, session, trash, update,
+    approval, check, compaction, conversation, pending, provider, server, session, token, trash,
+    update,
 };
+use super::rights::Right;
 
 /// One method of the protocol, as a type.
 pub trait Method {
@@ -44,8 +46,18 @@ pub struct MethodInfo {
     pub about: &'static str,
     /// The errors it gives besides those that any method can give.
     pub errors: &'static [ErrorCode],
+    /// What the token of the connection must allow: all of these.
+    pub rights: &'static [Right],
     /// The protocol version that brought it.
     pub since: &'static str,
+}
+
+impl MethodInfo {
+    /// The row of a method; `None` if there is no such method.
+    #[must_use]
+    pub fn find(name: &str) -> Option<&'static Self> {
+        METHODS.iter().find(|method| method.name == name)
+    }
 }
 
 /// One row of the table of notifications.
@@ -62,11 +74,11 @@ pub struct NotificationInfo {
 
 macro_rules! methods {
     ($($(#[doc = $about:literal])+ $variant:ident = $name:literal: $($params:ident)::+ => $($result:ident)::+,
-        [$($error:ident),*], $since:literal;)+) => {
+        [$($error:ident),*], [$($right:ident),*], $since:literal;)+) => {
         /// The methods as types.
         pub mod method {
             #[allow(unused_imports, reason = "not every row names every module")]
-            use super::{approval, check, compaction, conversation, pending, provider, server, session, trash, update};
+            use super::{approval, check, compaction, conversation, pending, provider, server, session, token, trash, update};
 
             $($(#[doc = $about])+
             #[derive(Clone, Copy, Debug)]
@@ -105,6 +117,7 @@ macro_rules! methods {
             name: $name,
             about: concat!($($about, "\n"),+),
             errors: &[$($error),*],
+            rights: &[$(Right::$right),*],
             since: $since,
         },)+];
 
@@ -192,107 +205,119 @@ methods! {
     ///
     /// The protocol version must be the same string on both sides. After a mismatch only `server/shutdown`
     /// is answered: run `openvaala serve stop` and try again.
-    Initialize = "initialize": server::InitializeParams => server::InitializeResult, [InvalidRequest], "0.1";
+    Initialize = "initialize": server::InitializeParams => server::InitializeResult, [InvalidRequest], [], "0.1";
     /// Tells how the server is.
-    ServerStatus = "server/status": server::StatusParams => server::StatusResult, [], "0.1";
+    ServerStatus = "server/status": server::StatusParams => server::StatusResult, [], [Watch], "0.1";
     /// Stops the server: running turns are interrupted and written down first.
     ///
     /// Works also on a connection whose protocol version did not match.
-    ServerShutdown = "server/shutdown": server::ShutdownParams => server::ShutdownResult, [], "0.1";
+    ServerShutdown = "server/shutdown": server::ShutdownParams => server::ShutdownResult, [], [Admin], "0.1";
     /// Loads the configuration anew; if it has an error the old one stays.
-    ServerReload = "server/reload": server::ReloadParams => server::ReloadResult, [Runtime], "0.1";
+    ServerReload = "server/reload": server::ReloadParams => server::ReloadResult, [Runtime], [Admin], "0.1";
     /// Builds the index anew from the logs; tells `server/progress` while it works.
-    ServerReindex = "server/reindex": server::ReindexParams => server::ReindexResult, [Runtime], "0.1";
+    ServerReindex = "server/reindex": server::ReindexParams => server::ReindexResult, [Runtime], [Admin], "0.1";
     /// Reads everything and says what is damaged, where and how much; tells `server/progress` while it works.
     ///
     /// With `repair` it cuts torn ends into side files, finishes interrupted deletions and restorations, and makes the
     /// index anew. No byte is thrown away, and a damaged line in the middle is never touched.
-    ServerCheck = "server/check": check::CheckParams => check::CheckResult, [ConversationNotFound, Runtime], "0.1";
+    ServerCheck = "server/check": check::CheckParams => check::CheckResult, [ConversationNotFound, Runtime], [Admin], "0.1";
     /// Creates an empty conversation; nothing is written to disk before its first message.
-    ConversationCreate = "conversation/create": conversation::CreateParams => conversation::CreateResult, [Runtime], "0.1";
+    ConversationCreate = "conversation/create": conversation::CreateParams => conversation::CreateResult, [Runtime], [Send], "0.1";
     /// Lists conversations, the last used first.
-    ConversationList = "conversation/list": conversation::ListParams => conversation::ListResult, [Runtime], "0.1";
+    ConversationList = "conversation/list": conversation::ListParams => conversation::ListResult, [Runtime], [Watch], "0.1";
     /// Gives a conversation's state and that of its sessions and turns.
-    ConversationGet = "conversation/get": conversation::GetParams => conversation::GetResult, [ConversationNotFound, Runtime], "0.1";
+    ConversationGet = "conversation/get": conversation::GetParams => conversation::GetResult, [ConversationNotFound, Runtime], [Watch], "0.1";
     /// Deletes a conversation: what runs in it is interrupted, and all of it goes to the trash.
     ///
     /// Whoever has subscribed to it is told with `conversation/deleted`.
-    ConversationDelete = "conversation/delete": conversation::DeleteParams => conversation::DeleteResult, [ConversationNotFound, ConversationExists, Runtime], "0.1";
+    ConversationDelete = "conversation/delete": conversation::DeleteParams => conversation::DeleteResult, [ConversationNotFound, ConversationExists, Runtime], [Send], "0.1";
     /// Brings a conversation back from the trash, with everything as it was.
-    ConversationRestore = "conversation/restore": conversation::RestoreParams => conversation::RestoreResult, [ConversationNotFound, ConversationExists, Runtime], "0.1";
+    ConversationRestore = "conversation/restore": conversation::RestoreParams => conversation::RestoreResult, [ConversationNotFound, ConversationExists, Runtime], [Send], "0.1";
     /// Lists the deleted conversations that can be restored, the last deleted first.
-    TrashList = "trash/list": trash::ListParams => trash::ListResult, [Runtime], "0.1";
+    TrashList = "trash/list": trash::ListParams => trash::ListResult, [Runtime], [Watch], "0.1";
     /// Removes deleted conversations for ever.
     ///
     /// If one of those that are named is not in the trash, none is removed.
-    TrashEmpty = "trash/empty": trash::EmptyParams => trash::EmptyResult, [ConversationNotFound, Runtime], "0.1";
+    TrashEmpty = "trash/empty": trash::EmptyParams => trash::EmptyResult, [ConversationNotFound, Runtime], [Admin], "0.1";
     /// Begins to tell this client all that happens in a conversation.
     ///
     /// With a cursor the result has exactly the entries after it, or a snapshot if they are too many; without,
     /// a snapshot. What follows comes as `conversation/entry` and `conversation/live`, with no gap and no double.
     /// A second subscription of the same connection to the same conversation takes the place of the first.
-    ConversationSubscribe = "conversation/subscribe": conversation::SubscribeParams => conversation::SubscribeResult, [ConversationNotFound, Runtime], "0.1";
+    ConversationSubscribe = "conversation/subscribe": conversation::SubscribeParams => conversation::SubscribeResult, [ConversationNotFound, Runtime], [Watch], "0.1";
     /// Ends a subscription.
-    ConversationUnsubscribe = "conversation/unsubscribe": conversation::UnsubscribeParams => conversation::UnsubscribeResult, [], "0.1";
+    ConversationUnsubscribe = "conversation/unsubscribe": conversation::UnsubscribeParams => conversation::UnsubscribeResult, [], [Watch], "0.1";
     /// Gives input to a session; it is on disk when the result comes.
     ///
     /// The client chooses the id, so a request whose answer was lost can be sent again: it is taken once.
-    SessionSend = "session/send": session::SendParams => session::SendResult, [SessionBusy, ConversationNotFound, SessionNotFound, Overloaded, Runtime], "0.1";
+    SessionSend = "session/send": session::SendParams => session::SendResult, [SessionBusy, ConversationNotFound, SessionNotFound, Overloaded, Runtime], [Send], "0.1";
     /// Gives the sessions of a conversation as a tree: who has started whom, and what each does.
-    SessionTree = "session/tree": session::TreeParams => session::TreeResult, [ConversationNotFound, Runtime], "0.1";
+    SessionTree = "session/tree": session::TreeParams => session::TreeResult, [ConversationNotFound, Runtime], [Watch], "0.1";
     /// Interrupts the running turn; the result comes when that is written down.
     ///
     /// With the scope `tree` all agents below are interrupted as well, those in the background too.
-    SessionInterrupt = "session/interrupt": session::InterruptParams => session::InterruptResult, [ConversationNotFound, SessionNotFound, Runtime], "0.1";
+    SessionInterrupt = "session/interrupt": session::InterruptParams => session::InterruptResult, [ConversationNotFound, SessionNotFound, Runtime], [Send], "0.1";
     /// Reads a page of a session's log, in either direction.
-    SessionItems = "session/items": session::ItemsParams => session::ItemsResult, [ConversationNotFound, SessionNotFound, Runtime], "0.1";
+    SessionItems = "session/items": session::ItemsParams => session::ItemsResult, [ConversationNotFound, SessionNotFound, Runtime], [Watch], "0.1";
     /// Reads a piece of a large text or attachment that an item refers to.
-    SessionBlob = "session/blob": session::BlobParams => session::BlobResult, [ConversationNotFound, SessionNotFound, Runtime], "0.1";
+    SessionBlob = "session/blob": session::BlobParams => session::BlobResult, [ConversationNotFound, SessionNotFound, Runtime], [Watch], "0.1";
     /// Lists the configured model providers.
-    ProviderList = "provider/list": provider::ListParams => provider::ListResult, [], "0.1";
+    ProviderList = "provider/list": provider::ListParams => provider::ListResult, [], [Watch], "0.1";
     /// Asks a provider for one word, to see whether it answers.
-    ProviderTest = "provider/test": provider::TestParams => provider::TestResult, [Runtime], "0.1";
+    ProviderTest = "provider/test": provider::TestParams => provider::TestResult, [Runtime], [Admin], "0.1";
     /// Gives the inputs that wait for a session, with all that was said.
-    SessionPendingList = "session/pending/list": pending::ListParams => pending::ListResult, [ConversationNotFound, SessionNotFound, Overloaded, Runtime], "0.1";
+    SessionPendingList = "session/pending/list": pending::ListParams => pending::ListResult, [ConversationNotFound, SessionNotFound, Overloaded, Runtime], [Watch], "0.1";
     /// Changes what a waiting input says, or turns it into one that the running turn reads, or back.
-    SessionPendingUpdate = "session/pending/update": pending::UpdateParams => pending::ChangeResult, [InputNotFound, InputTaken, ConversationNotFound, SessionNotFound, Overloaded, Runtime], "0.1";
+    SessionPendingUpdate = "session/pending/update": pending::UpdateParams => pending::ChangeResult, [InputNotFound, InputTaken, ConversationNotFound, SessionNotFound, Overloaded, Runtime], [Send], "0.1";
     /// Takes waiting inputs back; no turn will read them.
     ///
     /// Once nothing waits any more, nothing is held either.
-    SessionPendingWithdraw = "session/pending/withdraw": pending::WithdrawParams => pending::ChangeResult, [InputNotFound, InputTaken, ConversationNotFound, SessionNotFound, Overloaded, Runtime], "0.1";
+    SessionPendingWithdraw = "session/pending/withdraw": pending::WithdrawParams => pending::ChangeResult, [InputNotFound, InputTaken, ConversationNotFound, SessionNotFound, Overloaded, Runtime], [Send], "0.1";
     /// Puts the waiting inputs into another order; all of them have to be named.
-    SessionPendingReorder = "session/pending/reorder": pending::ReorderParams => pending::ChangeResult, [QueueChanged, ConversationNotFound, SessionNotFound, Overloaded, Runtime], "0.1";
+    SessionPendingReorder = "session/pending/reorder": pending::ReorderParams => pending::ChangeResult, [QueueChanged, ConversationNotFound, SessionNotFound, Overloaded, Runtime], [Send], "0.1";
     /// Lets inputs go on that are held since a turn was interrupted or has failed.
-    SessionResume = "session/resume": pending::ResumeParams => pending::ResumeResult, [ConversationNotFound, SessionNotFound, Overloaded, Runtime], "0.1";
+    SessionResume = "session/resume": pending::ResumeParams => pending::ResumeResult, [ConversationNotFound, SessionNotFound, Overloaded, Runtime], [Send], "0.1";
     /// Gives a session another model, effort or agent, from its next turn on.
     ///
     /// All of it is checked first: if one thing is unknown nothing changes. The log has it as an item.
-    SessionUpdate = "session/update": update::SessionUpdateParams => update::SessionUpdateResult, [ConversationNotFound, SessionNotFound, Overloaded, Runtime], "0.1";
+    SessionUpdate = "session/update": update::SessionUpdateParams => update::SessionUpdateResult, [ConversationNotFound, SessionNotFound, Overloaded, Runtime], [Send], "0.1";
     /// Renames or archives a conversation, or gives it other executors or folders from the next turn on.
     ///
     /// Folders are opened first: if one cannot be worked in nothing changes. Commands that run in the old ones go on.
-    ConversationUpdate = "conversation/update": update::ConversationUpdateParams => update::ConversationUpdateResult, [ConversationNotFound, Overloaded, Runtime], "0.1";
+    ConversationUpdate = "conversation/update": update::ConversationUpdateParams => update::ConversationUpdateResult, [ConversationNotFound, Overloaded, Runtime], [Send], "0.1";
     /// Begins a new conversation with what was said and done in another one up to an item.
     ///
     /// It works at the same locations with the same model and agent, and says in `forked_from` where it comes from. A cut that would
     /// separate a call from its result is refused with `invalid_params`, which names the nearest items that can be cut behind.
-    ConversationFork = "conversation/fork": update::ForkParams => update::ForkResult, [ConversationNotFound, SessionNotFound, Runtime], "0.1";
+    ConversationFork = "conversation/fork": update::ForkParams => update::ForkResult, [ConversationNotFound, SessionNotFound, Runtime], [Send], "0.1";
     /// Puts a summary in the place of what was said so far; the old items stay in the log.
     ///
     /// The model of the session writes it. With `preview` nothing changes but the count of tokens. The result comes
     /// when the summary is written down; `session/interrupt` ends the wait.
-    SessionCompact = "session/compact": compaction::CompactParams => compaction::CompactResult, [SessionBusy, ConversationNotFound, SessionNotFound, Overloaded, Runtime], "0.1";
+    SessionCompact = "session/compact": compaction::CompactParams => compaction::CompactResult, [SessionBusy, ConversationNotFound, SessionNotFound, Overloaded, Runtime], [Send], "0.1";
     /// Takes the last summary back: requests are made from the items that it stood for again.
     ///
     /// What was said since stays.
-    SessionUncompact = "session/uncompact": compaction::UncompactParams => compaction::UncompactResult, [SessionBusy, ConversationNotFound, SessionNotFound, Overloaded, Runtime], "0.1";
+    SessionUncompact = "session/uncompact": compaction::UncompactParams => compaction::UncompactResult, [SessionBusy, ConversationNotFound, SessionNotFound, Overloaded, Runtime], [Send], "0.1";
     /// Lists the open questions whether a tool call may run, of one conversation or of all that are open.
-    ApprovalList = "approval/list": approval::ListParams => approval::ListResult, [ConversationNotFound, Runtime], "0.1";
+    ApprovalList = "approval/list": approval::ListParams => approval::ListResult, [ConversationNotFound, Runtime], [Watch], "0.1";
     /// Answers such a question; the first answer counts, and everybody sees it as the approval written again.
     ///
     /// With the scope `always` its rule is written to `approvals.yaml` of the configuration as well. If that fails the call runs all the same, and
     /// the error says so.
-    ApprovalAnswer = "approval/answer": approval::AnswerParams => approval::AnswerResult, [ApprovalNotFound, ApprovalAnswered, ConversationNotFound, SessionNotFound, Overloaded, Runtime], "0.1";
+    ApprovalAnswer = "approval/answer": approval::AnswerParams => approval::AnswerResult, [ApprovalNotFound, ApprovalAnswered, ConversationNotFound, SessionNotFound, Overloaded, Runtime], [Approve], "0.1";
+    /// Makes a token of that name for a client elsewhere; its text comes this once and is kept nowhere.
+    TokenCreate = "token/create": token::CreateParams => token::CreateResult, [TokenExists, Runtime], [Admin], "0.1";
+    /// Lists the named tokens with their rights, never their texts.
+    TokenList = "token/list": token::ListParams => token::ListResult, [], [Admin], "0.1";
+    /// Makes a named token worthless; connections that were opened with it end within seconds, turns go on.
+    TokenRevoke = "token/revoke": token::RevokeParams => token::RevokeResult, [TokenNotFound, Runtime], [Admin], "0.1";
+    /// Gives the server a new token of its own, in its discovery file, and makes the old one and all bound ones worthless.
+    ///
+    /// Connections that were opened with these end within seconds, this one too; turns and named tokens stay.
+    TokenRotate = "token/rotate": token::RotateParams => token::RotateResult, [Runtime], [Admin], "0.1";
+    /// Makes a token that is good for one session of one conversation only, for a time; nothing of it is kept.
+    TokenBind = "token/bind": token::BindParams => token::BindResult, [Runtime], [Admin], "0.1";
 }
 
 notifications! {

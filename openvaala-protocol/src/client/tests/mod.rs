@@ -92,7 +92,7 @@ async fn a_client_connects_initializes_and_calls() {
 async fn a_server_with_another_token_is_the_wrong_server() {
     let server = TestServer::start(Manner::Right).await;
     let options = ConnectOptions {
-        token: Token::generate().unwrap(),
+        credential: Token::generate().unwrap().into(),
         ..server.options()
     };
     let error = Client::connect(options).await.unwrap_err();

@@ -11,5 +11,6 @@ pub mod pending;
 pub mod provider;
 pub mod server;
 pub mod session;
+pub mod token;
 pub mod trash;
 pub mod update;
