@@ -10,6 +10,7 @@ use tokio::sync::{mpsc, oneshot, watch};
 use tokio::task::{AbortHandle, Id, JoinError, JoinSet};
 use tokio::time::{Instant, sleep, sleep_until, timeout};
 
+use crate::auth::Throttle;
 use crate::connection;
 use crate::context::{Command, Context, Phase, Reload};
 use crate::http::{Acceptor, Gate};
@@ -36,6 +37,8 @@ pub(crate) struct ServerLoop {
     connections: JoinSet<()>,
     /// Connections that have not shown that they hold the token, the oldest first.
     waiting: VecDeque<AbortHandle>,
+    /// Who has shown wrong tokens.
+    throttle: Throttle,
     /// Whether the server ends by itself.
     ends_idle: bool,
     /// Since when there is no client.
@@ -75,6 +78,7 @@ impl ServerLoop {
             discovery,
             connections: JoinSet::new(),
             waiting: VecDeque::new(),
+            throttle: Throttle::default(),
             ends_idle,
             idle_since: Instant::now(),
         }
@@ -95,6 +99,13 @@ impl ServerLoop {
                 Some(ended) = self.connections.join_next_with_id() => self.ended(ended),
                 Some(command) = self.commands.recv() => match command {
                     Command::Admitted(id) => self.waiting.retain(|waiting| waiting.id() != id),
+                    Command::Refused(from, reply) => {
+                        let verdict = self.throttle.refused(from, Instant::now());
+                        if let Some(count) = verdict.log {
+                            tracing::warn!(%from, count, "a wrong token was refused");
+                        }
+                        let _ = reply.send(verdict.wait);
+                    }
                     Command::Clients(reply) => {
                         // Whoever asked may have gone.
                         let _ = reply.send(self.clients());
@@ -128,7 +139,7 @@ impl ServerLoop {
             oldest.abort();
         }
         let (gate, context) = (Arc::clone(&self.gate), self.context.clone());
-        let task = async move { connection::serve(stream, &gate, context).await };
+        let task = async move { connection::serve(stream, peer, &gate, context).await };
         self.waiting.push_back(self.connections.spawn(task));
     }
 

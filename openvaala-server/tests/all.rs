@@ -6,6 +6,7 @@
     reason = "a failing helper fails its test"
 )]
 
+mod browser;
 mod config;
 mod conversation;
 mod discovery;
@@ -13,4 +14,5 @@ mod handshake;
 mod lifecycle;
 mod rpc;
 mod support;
+mod tokens;
 mod trash;

@@ -197,7 +197,7 @@ async fn s_06_only_the_own_address_and_localhost_are_taken_as_host() {
 }
 
 #[tokio::test]
-async fn s_03_s_04_a_request_with_an_origin_is_refused_even_with_the_right_proof() {
+async fn s_03_s_04_a_foreign_page_is_refused_even_with_the_right_proof() {
     let server = Running::start().await;
     let address = server.address;
     let origins = [
@@ -206,8 +206,13 @@ async fn s_03_s_04_a_request_with_an_origin_is_refused_even_with_the_right_proof
         "file://",
         "http://localhost:9999",
         "chrome-extension://x",
-        &format!("http://{address}"),
         &format!("https://{address}"),
+        &format!("http://{address}.evil.example"),
+        &format!("http://{address}/"),
+        &format!("http://127.0.0.1.nip.io:{}", address.port()),
+        &format!("http://localhost.evil.example:{}", address.port()),
+        &format!("http://{address}\r\nOrigin: http://{address}"),
+        "",
     ];
     for origin in origins {
         let mut tcp = TcpStream::connect(address).await.unwrap();
@@ -216,7 +221,10 @@ async fn s_03_s_04_a_request_with_an_origin_is_refused_even_with_the_right_proof
         let answer = request(&mut tcp, &upgrade(address, &lines)).await;
         assert_eq!(
             answer,
-            (403, "requests of web pages are not taken".to_owned()),
+            (
+                403,
+                "requests of foreign web pages are not taken".to_owned()
+            ),
             "{origin}"
         );
     }

@@ -8,5 +8,6 @@ pub(crate) mod pending;
 pub(crate) mod provider;
 pub(crate) mod server;
 pub(crate) mod session;
+pub(crate) mod token;
 pub(crate) mod trash;
 pub(crate) mod update;
