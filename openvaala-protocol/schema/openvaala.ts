@@ -942,7 +942,9 @@ export type ServerReloadResult = {
   after_restart: Array<string>, };
 
 /** Parameters of `server/shutdown`. */
-export type ServerShutdownParams = Record<symbol, never>;
+export type ServerShutdownParams = {
+  /** How long to wait until no turn runs, at most an hour; what runs then is interrupted. Default: not at all. */
+  wait_seconds?: number, };
 
 /** Result of `server/shutdown`: the server has begun to stop. */
 export type ServerShutdownResult = {

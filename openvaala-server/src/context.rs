@@ -74,6 +74,8 @@ pub(crate) enum Command {
     Stop {
         /// Why.
         reason: String,
+        /// How long turns may go on until they end by themselves.
+        wait: Duration,
     },
 }
 

@@ -125,6 +125,7 @@ impl ServerHandle {
             .0
             .send(Command::Stop {
                 reason: reason.into(),
+                wait: Duration::ZERO,
             })
             .await;
     }

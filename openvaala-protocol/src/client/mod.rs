@@ -46,7 +46,7 @@ use crate::handshake::Credential;
 use crate::rpc::params::server::{
     InitializeParams, InitializeResult, Peer, ShutdownParams, ShutdownResult,
 };
-use crate::rpc::{MAX_RESPONSE_BYTES, Method, method};
+use crate::rpc::{ErrorCode, MAX_RESPONSE_BYTES, Method, method};
 
 /// Where and how to connect.
 #[derive(Clone, Debug)]
@@ -168,20 +168,33 @@ impl Client {
 
 /// Tells a server to stop, whatever version of the protocol it speaks.
 ///
-/// The result comes when the server has begun to stop; it ends a little later.
+/// It waits so long, in whole seconds, until no turn runs; what runs then is interrupted. The result comes when the server has begun
+/// to wait or to stop; it ends a little later.
 ///
 /// # Errors
 /// As [`Client::connect`], but never [`ClientError::VersionMismatch`].
-pub async fn shut_down(options: ConnectOptions) -> Result<ShutdownResult, ClientError> {
+pub async fn shut_down(
+    options: ConnectOptions,
+    wait: Duration,
+) -> Result<ShutdownResult, ClientError> {
     within(&options, async {
         let (link, _notices) = Link::open(&options).await?;
         match initialize(&link, options.client.clone()).await {
             Ok(_) | Err(ClientError::VersionMismatch { .. }) => {}
             Err(error) => return Err(error),
         }
-        let result = link
-            .call::<method::ServerShutdown>(&ShutdownParams {})
-            .await;
+        let mut params = ShutdownParams {
+            wait_seconds: u32::try_from(wait.as_secs()).unwrap_or(u32::MAX),
+        };
+        let mut result = link.call::<method::ServerShutdown>(&params).await;
+        if let Err(ClientError::Rpc(error)) = &result
+            && error.kind() == Some(ErrorCode::InvalidParams)
+            && params.wait_seconds > 0
+        {
+            // A server of another version may not know how to wait.
+            params.wait_seconds = 0;
+            result = link.call::<method::ServerShutdown>(&params).await;
+        }
         link.close().await;
         result
     })

@@ -210,6 +210,7 @@ methods! {
     ServerStatus = "server/status": server::StatusParams => server::StatusResult, [], [Watch], "0.1";
     /// Stops the server: running turns are interrupted and written down first.
     ///
+    /// With `wait_seconds` they may end by themselves before; all is served meanwhile. A second request counts if it waits less.
     /// Works also on a connection whose protocol version did not match.
     ServerShutdown = "server/shutdown": server::ShutdownParams => server::ShutdownResult, [], [Admin], "0.1";
     /// Loads the configuration anew; if it has an error the old one stays.

@@ -16,7 +16,7 @@ const REQUESTS: &[(&str, &str)] = &[
         r#"{"protocol_version":"0.1","client":{"name":"cli","version":"1"}}"#,
     ),
     ("server/status", "{}"),
-    ("server/shutdown", "{}"),
+    ("server/shutdown", r#"{"wait_seconds":30}"#),
     ("server/reload", "{}"),
     (
         "token/create",

@@ -226,7 +226,7 @@ async fn perform(
 ) -> Result<Box<RawValue>, RpcError> {
     match call {
         Call::ServerStatus(_) => raw(server::status(context).await?),
-        Call::ServerShutdown(_) => raw(server::shutdown(context).await),
+        Call::ServerShutdown(params) => raw(server::shutdown(context, params).await),
         Call::ServerReload(_) => raw(server::reload(context).await?),
         Call::ServerReindex(_) => raw(server::reindex(context, outbox).await?),
         Call::ServerCheck(params) => raw(server::check(context, outbox, params).await?),
