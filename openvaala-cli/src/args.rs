@@ -12,6 +12,7 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
 use clap_complete::Shell;
 use openvaala_protocol::approval::ApprovalMode;
 use openvaala_protocol::id::ConversationId;
+use openvaala_protocol::rpc::Right;
 use openvaala_server::config::ProviderType;
 
 pub(crate) use self::change::{ArchiveArgs, ForkArgs, RenameArgs, SetArgs, UnarchiveArgs};
@@ -78,6 +79,8 @@ pub(crate) enum Command {
     Provider(ProviderCommand),
     #[command(subcommand)]
     Config(ConfigCommand),
+    #[command(subcommand)]
+    Token(TokenCommand),
     Completions(CompletionsArgs),
     Rename(RenameArgs),
     Archive(ArchiveArgs),
@@ -359,7 +362,7 @@ pub(crate) struct CompletionsArgs {
 #[derive(Args, Debug)]
 #[command(
     args_conflicts_with_subcommands = true,
-    after_help = "Examples:\n  openvaala serve\n  openvaala serve --listen 127.0.0.1:9000\n  \
+    after_help = "Examples:\n  openvaala serve\n  openvaala serve --listen 127.0.0.1:9000\n  openvaala serve --replace\n  \
     OPENVAALA_LOG=debug openvaala serve"
 )]
 pub(crate) struct ServeArgs {
@@ -368,6 +371,9 @@ pub(crate) struct ServeArgs {
     /// The address to listen on [default: 127.0.0.1:8790, or any free port if that is taken]
     #[arg(long, value_name = "ADDRESS")]
     pub(crate) listen: Option<SocketAddr>,
+    /// Take the place of the running server: it may work for 30 seconds more, then its turns are interrupted
+    #[arg(long)]
+    pub(crate) replace: bool,
     /// Started by a client: end after 30 idle minutes
     #[arg(long, hide = true)]
     pub(crate) client_started: bool,
@@ -375,9 +381,16 @@ pub(crate) struct ServeArgs {
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum ServeCommand {
-    /// Stops the running server; what its turns have done is written down first
-    #[command(after_help = "Example:\n  openvaala serve stop")]
-    Stop,
+    /// Stops the running server
+    ///
+    /// Turns that run may end by themselves first; what runs after the timeout is interrupted, and what it has done is written
+    /// down.
+    #[command(after_help = "Examples:\n  openvaala serve stop\n  openvaala serve stop --timeout 0")]
+    Stop {
+        /// How long to wait for running turns, in seconds
+        #[arg(long, value_name = "SECONDS", default_value_t = 10, value_parser = clap::value_parser!(u32).range(0..=3600))]
+        timeout: u32,
+    },
     /// Tells how the running server is; exit code 1 if none runs
     #[command(after_help = "Examples:\n  openvaala serve status\n  openvaala serve status --json")]
     Status {
@@ -506,6 +519,44 @@ pub(crate) struct AddArgs {
     /// Ask it in new conversations
     #[arg(long)]
     pub(crate) default: bool,
+}
+
+/// Looks after the tokens by which clients are let in
+#[derive(Debug, Subcommand)]
+pub(crate) enum TokenCommand {
+    /// Makes a token with a name and shows it, this once
+    ///
+    /// The server keeps no copy of it. Rights: watch (see everything), send (begin, say, interrupt), approve (answer whether
+    /// tools may run), admin (look after the server); none brings another one.
+    #[command(
+        after_help = "Examples:\n  openvaala token create phone --rights watch,approve\n  \
+        openvaala token create laptop --rights watch,send,approve > laptop.token"
+    )]
+    Create {
+        /// A name of your choice: a-z A-Z 0-9 _ -
+        name: String,
+        /// What it allows, with commas between
+        #[arg(long, value_delimiter = ',', required = true, value_name = "RIGHTS")]
+        rights: Vec<Right>,
+    },
+    /// Lists the tokens with their rights
+    #[command(after_help = "Examples:\n  openvaala token list\n  openvaala token list --json")]
+    List {
+        /// As JSON
+        #[arg(long)]
+        json: bool,
+    },
+    /// Makes a token worthless; connections that were opened with it end, turns go on
+    #[command(after_help = "Example:\n  openvaala token revoke phone")]
+    Revoke {
+        /// Its name
+        name: String,
+    },
+    /// Gives the running server a new token of its own; local clients find it in the discovery file
+    ///
+    /// Connections that are open with the old one end, turns go on. Tokens with names stay.
+    #[command(after_help = "Example:\n  openvaala token rotate")]
+    Rotate,
 }
 
 /// Looks after the configuration

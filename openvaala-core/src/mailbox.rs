@@ -9,7 +9,7 @@ use tokio::sync::mpsc;
 pub(crate) struct Sender<T>(mpsc::Sender<Box<T>>);
 
 /// A way in that does not keep the mailbox open.
-#[derive(Clone, Debug)]
+#[derive(Debug)]
 pub(crate) struct WeakSender<T>(mpsc::WeakSender<Box<T>>);
 
 /// The way out.
@@ -73,6 +73,12 @@ impl<T> Sender<T> {
     }
 }
 
+impl<T> Clone for WeakSender<T> {
+    fn clone(&self) -> Self {
+        Self(self.0.clone())
+    }
+}
+
 impl<T> WeakSender<T> {
     /// A way in, if there is another one still.
     pub(crate) fn upgrade(&self) -> Option<Sender<T>> {
@@ -84,5 +90,11 @@ impl<T> Receiver<T> {
     /// Waits for the next message; `None` when nobody can send one any more. Cancel safe.
     pub(crate) async fn recv(&mut self) -> Option<T> {
         self.0.recv().await.map(|message| *message)
+    }
+
+    /// Takes a message that is there.
+    #[cfg(test)]
+    pub(crate) fn try_recv(&mut self) -> Option<T> {
+        self.0.try_recv().ok().map(|message| *message)
     }
 }

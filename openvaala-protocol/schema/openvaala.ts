@@ -59,6 +59,11 @@ export interface Methods {
   "session/uncompact": { params: SessionUncompactParams; result: SessionUncompactResult };
   "approval/list": { params: ApprovalListParams; result: ApprovalListResult };
   "approval/answer": { params: ApprovalAnswerParams; result: ApprovalAnswerResult };
+  "token/create": { params: TokenCreateParams; result: TokenCreateResult };
+  "token/list": { params: TokenListParams; result: TokenListResult };
+  "token/revoke": { params: TokenRevokeParams; result: TokenRevokeResult };
+  "token/rotate": { params: TokenRotateParams; result: TokenRotateResult };
+  "token/bind": { params: TokenBindParams; result: TokenBindResult };
 }
 
 /** Parameters of every notification. */
@@ -137,6 +142,12 @@ export const ErrorCodes = {
   turn_not_found: -32020,
   /** Something runs or waits in the conversation, or somebody watches it; the message says what. */
   conversation_busy: -32021,
+  /** The token of this connection does not allow that, or is no longer good; the message names the right it lacks. */
+  forbidden: -32022,
+  /** There is a token of that name already. */
+  token_exists: -32023,
+  /** There is no token of that name. */
+  token_not_found: -32024,
 } as const;
 
 /** A configured agent. */
@@ -1065,6 +1076,12 @@ export type RetryNotice = {
   /** When the next one starts. */
   next_at: Timestamp, };
 
+/** One thing that a token may allow. None of them brings another one. */
+export type Right = "watch" | "send" | "approve" | "admin";
+
+/** What a token allows: a list of rights without an order. */
+export type Rights = Array<Right>;
+
 /** An error as it stands in a JSON-RPC response. */
 export type RpcError = {
   /** What kind of error it is: a number of the table of errors. */
@@ -1128,7 +1145,9 @@ export type ServerReloadResult = {
   after_restart: Array<string>, };
 
 /** Parameters of `server/shutdown`. */
-export type ServerShutdownParams = Record<symbol, never>;
+export type ServerShutdownParams = {
+  /** How long to wait until no turn runs, at most an hour; what runs then is interrupted. Default: not at all. */
+  wait_seconds?: number, };
 
 /** Result of `server/shutdown`: the server has begun to stop. */
 export type ServerShutdownResult = {
@@ -1586,6 +1605,70 @@ export type TerminalWriteResult = {
 
 /** A point in time with millisecond precision, written as `2026-12-02T04:22:41.123Z`. */
 export type Timestamp = string;
+
+/** Parameters of `token/bind`. */
+export type TokenBindParams = {
+  /** The conversation. */
+  conversation_id: ConversationId,
+  /** The session. */
+  session_id: SessionId,
+  /** What it allows there; at least one right, and not `admin`. */
+  rights: Rights,
+  /** For how long, 1 second to 7 days. */
+  expires_in_seconds: number, };
+
+/** Result of `token/bind`. */
+export type TokenBindResult = {
+  /** The token: what it is good for, a colon, 64 hex digits. */
+  token: TokenText,
+  /** From when on it is good for nothing. */
+  expires_at: Timestamp, };
+
+/** Parameters of `token/create`. */
+export type TokenCreateParams = {
+  /** What to call it: 1 to 64 of `a-z A-Z 0-9 _ -`. */
+  name: string,
+  /** What it allows; at least one right. */
+  rights: Rights, };
+
+/** Result of `token/create`. */
+export type TokenCreateResult = {
+  /** The token: its name, a colon, 64 hex digits. */
+  token: TokenText, };
+
+/** What is known of a named token. */
+export type TokenInfo = {
+  /** Its name. */
+  name: string,
+  /** What it allows. */
+  rights: Rights,
+  /** When it was made. */
+  created_at: Timestamp, };
+
+/** Parameters of `token/list`. */
+export type TokenListParams = Record<symbol, never>;
+
+/** Result of `token/list`. */
+export type TokenListResult = {
+  /** The tokens by name. */
+  tokens: Array<TokenInfo>, };
+
+/** Parameters of `token/revoke`. */
+export type TokenRevokeParams = {
+  /** Its name. */
+  name: string, };
+
+/** Result of `token/revoke`: nobody new is let in with it. */
+export type TokenRevokeResult = Record<symbol, never>;
+
+/** Parameters of `token/rotate`. */
+export type TokenRotateParams = Record<symbol, never>;
+
+/** Result of `token/rotate`: the discovery file has the new token. */
+export type TokenRotateResult = Record<symbol, never>;
+
+/** A token as a text; its `Debug` form does not show it. */
+export type TokenText = string;
 
 /** A tool that the model asked for. */
 export type ToolCall = {

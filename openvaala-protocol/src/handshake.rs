@@ -8,6 +8,9 @@
 //! 3. On the same connection the client asks for the upgrade, with its [`client_proof`] in the header
 //!    `Authorization` (see [`Proof::to_authorization`]). The server takes each pair of nonces once.
 //!
+//! That is how it goes with the token of the discovery file, which both sides have. Of a token with a name the server has only
+//! a [`Verifier`], which is no token: see [`Credential`].
+//!
 //! ```
 //! use openvaala_protocol::handshake::{Nonce, Proof, Token, client_proof};
 //!
@@ -17,6 +20,8 @@
 //! # Ok::<(), openvaala_protocol::handshake::NoRandomness>(())
 //! ```
 
+mod credential;
+
 use std::borrow::Cow;
 use std::fmt;
 use std::str::FromStr;
@@ -25,6 +30,8 @@ use hmac::{Hmac, KeyInit, Mac};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use sha2::Sha256;
 use subtle::ConstantTimeEq;
+
+pub use self::credential::{Credential, InvalidCredential, Key, TOKEN_HEADER, Verifier};
 
 /// The path that a client asks for the server's challenge.
 pub const CHALLENGE_PATH: &str = "/api/v1/openvaala/challenge";
@@ -41,6 +48,9 @@ const SERVER_LABEL: &[u8] = b"openvaala server v1";
 /// What the client's proof begins with; another one, so that no side can send the other's proof back.
 const CLIENT_LABEL: &[u8] = b"openvaala client v1";
 
+/// What the id of a derived token begins with before it is hashed.
+const BOUND_LABEL: &[u8] = b"openvaala bound token v1";
+
 /// The secret that a server and its clients share: 32 random bytes, written as 64 hex digits.
 ///
 /// Its `Debug` form does not show it, and it has no `Display` form, so that it gets into no log by mistake.
@@ -56,6 +66,10 @@ pub struct Nonce([u8; 32]);
 /// Comparing two of them takes the same time wherever they differ.
 #[derive(Clone, Copy)]
 pub struct Proof([u8; 32]);
+
+/// 32 bytes of a verifier.
+#[derive(Clone, Copy)]
+struct Digits([u8; 32]);
 
 /// The server's answer to a client's nonce.
 #[derive(Clone, Copy, Debug, Deserialize, Eq, PartialEq, Serialize)]
@@ -102,16 +116,21 @@ pub fn client_proof(token: &Token, client: &Nonce, server: &Nonce) -> Proof {
 }
 
 fn proof(label: &[u8], token: &Token, client: &Nonce, server: &Nonce) -> Proof {
+    Proof(keyed(&token.0, &[label, &client.0, &server.0]))
+}
+
+/// HMAC-SHA256 over the parts, one after the other.
+fn keyed(key: &[u8; 32], parts: &[&[u8]]) -> [u8; 32] {
     let mut mac = Hmac::<Sha256>::new(&{
         // The key of HMAC is a whole block: a shorter one is filled up with zeros.
         let mut block = hmac::digest::Key::<Hmac<Sha256>>::default();
-        block[..32].copy_from_slice(&token.0);
+        block[..32].copy_from_slice(key);
         block
     });
-    mac.update(label);
-    mac.update(&client.0);
-    mac.update(&server.0);
-    Proof(mac.finalize().into_bytes().into())
+    for part in parts {
+        mac.update(part);
+    }
+    mac.finalize().into_bytes().into()
 }
 
 impl Token {
@@ -121,6 +140,14 @@ impl Token {
     /// Fails if the system has none to give.
     pub fn generate() -> Result<Self, NoRandomness> {
         random().map(Self)
+    }
+
+    /// The token that a holder of this one makes for an id, the same each time: nothing has to be kept to know it again.
+    ///
+    /// HMAC-SHA256 with this token's bytes as the key over `openvaala bound token v1` and the id.
+    #[must_use]
+    pub fn derive(&self, id: &str) -> Self {
+        Self(keyed(&self.0, &[BOUND_LABEL, id.as_bytes()]))
     }
 
     /// Writes the token as 64 lower-case hex digits, for the file that its holders share.
@@ -220,6 +247,7 @@ macro_rules! hex_text {
 
 hex_text!(Nonce, "a nonce");
 hex_text!(Proof, "a proof");
+hex_text!(Digits, "a key");
 
 fn random() -> Result<[u8; 32], NoRandomness> {
     let mut bytes = [0; 32];

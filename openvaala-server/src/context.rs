@@ -1,8 +1,9 @@
 //! What every connection and every method can reach.
 
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::time::Duration;
 
 use openvaala_core::Runtime;
 use openvaala_protocol::approval::ApprovalRule;
@@ -12,6 +13,7 @@ use openvaala_protocol::time::Timestamp;
 use tokio::sync::{mpsc, oneshot, watch};
 
 use crate::assemble::Assembled;
+use crate::auth::{Keys, TokenRequest};
 use crate::config::NewProvider;
 
 /// What every connection and every method can reach; clones share it.
@@ -23,6 +25,8 @@ pub(crate) struct Context {
     pub(crate) phase: watch::Receiver<Phase>,
     pub(crate) commands: mpsc::Sender<Command>,
     pub(crate) reloads: mpsc::Sender<Reload>,
+    pub(crate) keys: watch::Receiver<Arc<Keys>>,
+    pub(crate) tokens: mpsc::Sender<TokenRequest>,
     /// What the client of this connection calls itself.
     pub(crate) client: Option<Arc<str>>,
 }
@@ -63,12 +67,16 @@ pub(crate) enum Phase {
 pub(crate) enum Command {
     /// The connection of this task belongs to a client that holds the token.
     Admitted(tokio::task::Id),
+    /// Somebody there has shown a wrong token; the answer is how long to let wait for it.
+    Refused(IpAddr, oneshot::Sender<Duration>),
     /// How many clients are there?
     Clients(oneshot::Sender<usize>),
     /// End.
     Stop {
         /// Why.
         reason: String,
+        /// How long turns may go on until they end by themselves.
+        wait: Duration,
     },
 }
 

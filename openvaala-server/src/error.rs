@@ -84,6 +84,14 @@ pub enum ServerError {
     /// The runtime cannot be built.
     #[error("the runtime cannot start")]
     Runtime(#[source] RuntimeError),
+    /// What is kept of named tokens cannot be read.
+    #[error("the tokens in {} cannot be used", path.display())]
+    Tokens {
+        /// The file.
+        path: PathBuf,
+        /// Why.
+        source: io::Error,
+    },
     /// The signals of the system cannot be listened to.
     #[error("cannot listen to signals")]
     Signals {

@@ -20,6 +20,7 @@
 //! Paths and the environment are values that the caller gives; nothing here reads those of the process.
 
 mod assemble;
+mod auth;
 pub mod config;
 mod connection;
 mod context;

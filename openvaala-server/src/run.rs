@@ -10,6 +10,7 @@ use tokio::sync::{mpsc, oneshot, watch};
 use tokio::task::{AbortHandle, Id, JoinError, JoinSet};
 use tokio::time::{Instant, sleep, sleep_until, timeout};
 
+use crate::auth::Throttle;
 use crate::connection;
 use crate::context::{Command, Context, Phase, Reload};
 use crate::http::{Acceptor, Gate};
@@ -18,6 +19,8 @@ use crate::process::signals::{Signals, Told};
 
 /// How long what runs has to be written down at the end.
 const SHUTDOWN_LIMIT: Duration = Duration::from_secs(7);
+/// How often it is looked whether a turn still runs that the end waits for.
+const LOOK: Duration = Duration::from_millis(100);
 /// How long connections have to send their last words at the end.
 const CLOSE_LIMIT: Duration = Duration::from_secs(2);
 
@@ -34,10 +37,23 @@ pub(crate) struct ServerLoop {
     waiting: VecDeque<AbortHandle>,
     /// Connections that have.
     clients: HashSet<Id>,
+    /// Who has shown wrong tokens.
+    throttle: Throttle,
+    /// Set once somebody has asked for the end.
+    ending: Option<Ending>,
     /// Whether the server ends by itself.
     ends_idle: bool,
     /// Since when there is no client.
     idle_since: Instant,
+}
+
+/// An end that waits for running turns.
+struct Ending {
+    reason: String,
+    /// Until when it waits.
+    until: Instant,
+    /// When to see again whether any still runs.
+    look: Instant,
 }
 
 pub(crate) struct Parts {
@@ -74,6 +90,8 @@ impl ServerLoop {
             connections: JoinSet::new(),
             waiting: VecDeque::new(),
             clients: HashSet::new(),
+            throttle: Throttle::default(),
+            ending: None,
             ends_idle,
             idle_since: Instant::now(),
         }
@@ -89,17 +107,30 @@ impl ServerLoop {
     async fn serve(&mut self) -> String {
         loop {
             let idle_end = self.idle_end();
+            let look = self.ending.as_ref().map_or(idle_end, |ending| ending.look);
             tokio::select! {
                 (stream, peer) = self.acceptor.next() => self.accepted(stream, peer),
                 Some(ended) = self.connections.join_next_with_id() => self.ended(ended),
                 Some(command) = self.commands.recv() => match command {
                     Command::Admitted(id) => self.admitted(id),
+                    Command::Refused(from, reply) => {
+                        let verdict = self.throttle.refused(from, Instant::now());
+                        if let Some(count) = verdict.log {
+                            tracing::warn!(%from, count, "a wrong token was refused");
+                        }
+                        let _ = reply.send(verdict.wait);
+                    }
                     Command::Clients(reply) => {
                         // Whoever asked may have gone.
                         let _ = reply.send(self.clients());
                     }
-                    Command::Stop { reason } => return reason,
+                    Command::Stop { reason, wait } => self.wait_for_turns(reason, wait),
                 },
+                () = sleep_until(look), if self.ending.is_some() => {
+                    if let Some(reason) = self.end_of_waiting().await {
+                        return reason;
+                    }
+                }
                 told = self.signals.next() => match told {
                     Told::End => return "the system asked for it".to_owned(),
                     Told::Reload => self.reload(),
@@ -130,7 +161,7 @@ impl ServerLoop {
             oldest.abort();
         }
         let (gate, context) = (Arc::clone(&self.gate), self.context.clone());
-        let task = async move { connection::serve(stream, &gate, context, limits).await };
+        let task = async move { connection::serve(stream, peer, &gate, context, limits).await };
         self.waiting.push_back(self.connections.spawn(task));
     }
 
@@ -168,6 +199,35 @@ impl ServerLoop {
 
     fn idle_end(&self) -> Instant {
         self.idle_since + self.context.assembled().idle_exit
+    }
+
+    /// Ends soon: once no turn runs, or when that has taken too long.
+    fn wait_for_turns(&mut self, reason: String, wait: Duration) {
+        let now = Instant::now();
+        let mut until = now + wait;
+        if let Some(ending) = &self.ending {
+            // Whoever asks again may have less patience, never more.
+            until = until.min(ending.until);
+        }
+        let look = now;
+        self.ending = Some(Ending {
+            reason,
+            until,
+            look,
+        });
+    }
+
+    /// Why the server ends, if it is time for it.
+    async fn end_of_waiting(&mut self) -> Option<String> {
+        let running = self.context.runtime.status().await;
+        let running = running.map_or(0, |status| status.running_turns);
+        let now = Instant::now();
+        let ending = self.ending.as_mut()?;
+        if running == 0 || now >= ending.until {
+            return Some(ending.reason.clone());
+        }
+        ending.look = (now + LOOK).min(ending.until);
+        None
     }
 
     /// Whether something is to be done although no client is there.

@@ -18,12 +18,13 @@ use tokio_util::task::AbortOnDropHandle;
 
 use crate::VERSION;
 use crate::assemble::assemble;
+use crate::auth::{Keeper, Keys};
 use crate::config::{ConfigDir, LocalProbe};
 use crate::context::{Command, Context, Facts, Phase};
 use crate::environment::Environment;
 use crate::error::ServerError;
 use crate::files::create_private_dir;
-use crate::http::{Acceptor, DEFAULT_ADDRESS, Gate, Wanted, bind};
+use crate::http::{Acceptor, DEFAULT_ADDRESS, Gate, Readiness, Wanted, bind};
 use crate::process::discovery::{self, DiscoveryFile, Found};
 use crate::process::leftovers::Marker;
 use crate::process::signals::Signals;
@@ -99,6 +100,8 @@ pub struct Server {
     commands: mpsc::Sender<Command>,
     server: ServerLoop,
     reloader: AbortOnDropHandle<()>,
+    /// Owns the tokens.
+    keeper: AbortOnDropHandle<()>,
     /// Ends what a server before this one has left running.
     sweep: AbortOnDropHandle<()>,
 }
@@ -122,6 +125,7 @@ impl ServerHandle {
             .0
             .send(Command::Stop {
                 reason: reason.into(),
+                wait: Duration::ZERO,
             })
             .await;
     }
@@ -174,7 +178,8 @@ impl Server {
             working_dir: options.working_dir,
             started_at: SystemClock.now(),
         };
-        let token = Token::generate()?;
+        let keys = Keys::load(&facts.data_dir)?;
+        let token = keys.local().clone();
         let discovery = DiscoveryFile::write(found(&facts, token.clone(), path))?;
         tracing::info!(%address, data_dir = %facts.data_dir.display(), "the server listens");
 
@@ -191,8 +196,17 @@ impl Server {
             assembled: assembled_sender,
             address,
         };
+        let (keys_sender, keys) = watch::channel(Arc::new(keys));
+        let (tokens, token_requests) = mpsc::channel(8);
+        let keeper = Keeper {
+            keys: keys_sender,
+            data_dir: facts.data_dir.clone(),
+            discovery: discovery.clone(),
+        };
+        let keeper = AbortOnDropHandle::new(tokio::spawn(keeper.run(token_requests)));
         let reloader = AbortOnDropHandle::new(tokio::spawn(reloader.run(reload_requests)));
         let facts = Arc::new(facts);
+        let readiness = Readiness::new(runtime.clone(), phase.clone());
         let context = Context {
             runtime,
             assembled,
@@ -200,11 +214,14 @@ impl Server {
             phase,
             commands: commands.clone(),
             reloads,
+            keys: keys.clone(),
+            tokens,
             client: None,
         };
+        let gate = Gate::local(address, keys, readiness, commands.clone());
         let server = ServerLoop::new(Parts {
             acceptor: Acceptor::new(listener),
-            gate: Gate::new(token.clone(), address),
+            gate,
             context,
             commands: inbox,
             phase: phase_sender,
@@ -218,6 +235,7 @@ impl Server {
             commands,
             server,
             reloader,
+            keeper,
             sweep,
         })
     }
@@ -248,6 +266,7 @@ impl Server {
         let Self {
             server,
             reloader,
+            keeper,
             sweep,
             ..
         } = self;
@@ -257,6 +276,7 @@ impl Server {
         reloader.abort();
         // It holds the runtime, and with it the lock of the data directory.
         let _ = reloader.await;
+        drop(keeper);
         tracing::info!("the server has ended");
     }
 }

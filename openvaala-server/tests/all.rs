@@ -6,6 +6,7 @@
     reason = "a failing helper fails its test"
 )]
 
+mod browser;
 mod config;
 mod conversation;
 mod discovery;
@@ -16,4 +17,5 @@ mod model;
 mod resources;
 mod rpc;
 mod support;
+mod tokens;
 mod trash;

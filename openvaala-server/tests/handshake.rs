@@ -1,5 +1,7 @@
 //! Who is let in.
 
+use std::net::SocketAddr;
+
 use openvaala_protocol::client::{Client, ClientError, ConnectOptions};
 use openvaala_protocol::handshake::{CHALLENGE_PATH, NONCE_HEADER, Nonce, Token};
 use openvaala_protocol::rpc::params::server::Peer;
@@ -15,8 +17,10 @@ use crate::support::{LONG, Running, challenge, request, upgrade};
 async fn s_01_every_route_but_health_and_challenge_needs_the_proof() {
     let server = Running::start().await;
     let address = server.address;
+    until_ready(address).await;
     let table = [
         ("GET", "/healthz", 200, "ok"),
+        ("GET", "/readyz", 200, "ready"),
         ("POST", "/healthz", 404, "there is nothing here"),
         ("GET", "/", 404, "there is nothing here"),
         ("GET", "/web/v1/", 404, "there is nothing here"),
@@ -43,6 +47,21 @@ async fn s_01_every_route_but_health_and_challenge_needs_the_proof() {
         assert_eq!(answer, (status, body.to_owned()), "{method} {path}");
     }
     server.stop().await;
+}
+
+/// Asks until the server is ready, and sees that it says nothing but one word before.
+async fn until_ready(address: SocketAddr) {
+    let ready = async {
+        loop {
+            let mut tcp = TcpStream::connect(address).await.unwrap();
+            let head = format!("GET /readyz HTTP/1.1\r\nHost: {address}\r\n\r\n");
+            match request(&mut tcp, &head).await {
+                (200, body) => return assert_eq!(body, "ready"),
+                early => assert_eq!(early, (503, "starting".to_owned())),
+            }
+        }
+    };
+    timeout(LONG, ready).await.unwrap();
 }
 
 #[tokio::test]
@@ -178,7 +197,7 @@ async fn s_06_only_the_own_address_and_localhost_are_taken_as_host() {
 }
 
 #[tokio::test]
-async fn s_03_s_04_a_request_with_an_origin_is_refused_even_with_the_right_proof() {
+async fn s_03_s_04_a_foreign_page_is_refused_even_with_the_right_proof() {
     let server = Running::start().await;
     let address = server.address;
     let origins = [
@@ -187,8 +206,13 @@ async fn s_03_s_04_a_request_with_an_origin_is_refused_even_with_the_right_proof
         "file://",
         "http://localhost:9999",
         "chrome-extension://x",
-        &format!("http://{address}"),
         &format!("https://{address}"),
+        &format!("http://{address}.evil.example"),
+        &format!("http://{address}/"),
+        &format!("http://127.0.0.1.nip.io:{}", address.port()),
+        &format!("http://localhost.evil.example:{}", address.port()),
+        &format!("http://{address}\r\nOrigin: http://{address}"),
+        "",
     ];
     for origin in origins {
         let mut tcp = TcpStream::connect(address).await.unwrap();
@@ -197,7 +221,10 @@ async fn s_03_s_04_a_request_with_an_origin_is_refused_even_with_the_right_proof
         let answer = request(&mut tcp, &upgrade(address, &lines)).await;
         assert_eq!(
             answer,
-            (403, "requests of web pages are not taken".to_owned()),
+            (
+                403,
+                "requests of foreign web pages are not taken".to_owned()
+            ),
             "{origin}"
         );
     }

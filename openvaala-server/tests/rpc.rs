@@ -1,5 +1,7 @@
 //! The envelope, the order of things, and what cannot be taken.
 
+use std::time::Duration;
+
 use futures::SinkExt;
 use openvaala_protocol::client::shut_down;
 use openvaala_protocol::rpc::method::{ProviderList, ProviderTest, ServerStatus};
@@ -276,7 +278,9 @@ async fn s_139_more_requests_at_once_than_are_worked_on_are_refused_as_overloade
 async fn a_client_of_the_protocol_can_stop_the_server() {
     let server = Running::start().await;
     let (client, mut notices) = server.client().await;
-    let result = shut_down(server.connect_options()).await.unwrap();
+    let result = shut_down(server.connect_options(), Duration::ZERO)
+        .await
+        .unwrap();
     assert_eq!(result.pid, std::process::id());
     let notice = timeout(LONG, notices.recv()).await.unwrap().unwrap();
     assert_eq!(

@@ -8,7 +8,8 @@ use std::time::Duration;
 use futures::{SinkExt, StreamExt};
 use openvaala_protocol::client::{Client, ConnectOptions, Notices};
 use openvaala_protocol::handshake::{
-    CHALLENGE_PATH, Challenge, NONCE_HEADER, Nonce, Token, client_proof, server_proof,
+    CHALLENGE_PATH, Challenge, Credential, NONCE_HEADER, Nonce, TOKEN_HEADER, Token, client_proof,
+    server_proof,
 };
 use openvaala_protocol::rpc::params::server::Peer;
 use openvaala_protocol::{ENDPOINT, PROTOCOL_VERSION};
@@ -122,11 +123,25 @@ impl Running {
         let authorization = format!("Authorization: OpenVaala {proof}\r\n");
         let (status, _) = request(&mut tcp, &upgrade(self.address, &authorization)).await;
         assert_eq!(status, 101);
-        let config = WebSocketConfig::default()
-            .max_message_size(None)
-            .max_frame_size(None);
-        let socket = WebSocketStream::from_raw_socket(tcp, Role::Client, Some(config)).await;
-        Raw { socket, next: 0 }
+        Raw::over(tcp).await
+    }
+
+    /// A raw client that is connected with that token.
+    pub(crate) async fn raw_as(&self, credential: &Credential) -> Raw {
+        let mut tcp = TcpStream::connect(self.address).await.unwrap();
+        let nonce = Nonce::generate().unwrap();
+        let (address, id) = (self.address, credential.id().unwrap());
+        let head = format!(
+            "GET {CHALLENGE_PATH} HTTP/1.1\r\nHost: {address}\r\n{NONCE_HEADER}: {nonce}\r\n{TOKEN_HEADER}: {id}\r\n\r\n"
+        );
+        let (status, body) = request(&mut tcp, &head).await;
+        assert_eq!(status, 200, "{body}");
+        let challenge: Challenge = serde_json::from_str(&body).unwrap();
+        let proof = credential.client_proof(&nonce, &challenge.nonce);
+        let authorization = format!("Authorization: {}\r\n", proof.to_authorization());
+        let (status, body) = request(&mut tcp, &upgrade(address, &authorization)).await;
+        assert_eq!(status, 101, "{body}");
+        Raw::over(tcp).await
     }
 
     /// Stops the server in order.
@@ -148,6 +163,15 @@ pub(crate) struct Raw {
 }
 
 impl Raw {
+    /// Over a connection that has just become a WebSocket.
+    pub(crate) async fn over(tcp: TcpStream) -> Self {
+        let config = WebSocketConfig::default()
+            .max_message_size(None)
+            .max_frame_size(None);
+        let socket = WebSocketStream::from_raw_socket(tcp, Role::Client, Some(config)).await;
+        Self { socket, next: 0 }
+    }
+
     pub(crate) async fn send(&mut self, text: impl Into<String>) {
         self.socket.send(Message::text(text.into())).await.unwrap();
     }
@@ -238,6 +262,7 @@ async fn response(tcp: &mut TcpStream) -> (u16, String) {
     let head = String::from_utf8(head).unwrap().to_ascii_lowercase();
     let status = head.split(' ').nth(1).unwrap().parse().unwrap();
     assert!(!head.contains("access-control-allow-origin"), "{head}");
+    assert!(!head.contains("set-cookie"), "{head}");
     let length = head
         .lines()
         .find_map(|line| line.strip_prefix("content-length: "));

@@ -273,7 +273,9 @@ impl Sandbox {
     /// If it does not stop.
     #[track_caller]
     pub fn stop_server(&self) {
-        let _ = self.run(&["serve", "stop"]).expect_code(0);
+        let _ = self
+            .run(&["serve", "stop", "--timeout", "0"])
+            .expect_code(0);
         wait::until("the end of the server", || {
             match self.servers().as_slice() {
                 [] => Ok(()),

@@ -24,6 +24,7 @@ mod schema;
 mod send;
 mod serve;
 mod show;
+mod token;
 mod trash;
 
 use std::process::ExitCode;
@@ -37,8 +38,8 @@ pub(crate) async fn run(cli: Cli) -> Result<ExitCode, CliError> {
     match cli.command {
         Command::Exec(args) => exec::run(&dirs, args).await,
         Command::Serve(args) => match args.command {
-            None => serve::run(dirs, args.listen, args.client_started).await,
-            Some(ServeCommand::Stop) => serve::stop(&dirs).await,
+            None => serve::run(dirs, &args).await,
+            Some(ServeCommand::Stop { timeout }) => serve::stop(&dirs, timeout).await,
             Some(ServeCommand::Status { json }) => serve::status(&dirs, json).await,
         },
         Command::List(args) => list::run(&dirs, args).await,
@@ -49,6 +50,7 @@ pub(crate) async fn run(cli: Cli) -> Result<ExitCode, CliError> {
         Command::Trash(command) => trash::run(&dirs, command).await,
         Command::Check(args) => check::run(&dirs, args).await,
         Command::Provider(command) => provider::run(&dirs, command).await,
+        Command::Token(command) => token::run(&dirs, command).await,
         Command::Config(_) => config::check(&dirs),
         Command::Send(args) => send::run(&dirs, args).await,
         Command::Interrupt(args) => interrupt::run(&dirs, args).await,

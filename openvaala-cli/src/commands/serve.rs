@@ -1,16 +1,16 @@
 //! `openvaala serve`, `serve stop` and `serve status`.
 
-use std::net::SocketAddr;
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
 use openvaala_protocol::client::{ClientError, shut_down};
 use openvaala_protocol::rpc::method::ServerStatus;
 use openvaala_protocol::rpc::params::server::{StatusParams, StatusResult};
-use openvaala_server::{Server, ServerOptions};
+use openvaala_server::{Server, ServerError, ServerOptions};
 use tracing_subscriber::EnvFilter;
 
 use super::environment;
+use crate::args::ServeArgs;
 use crate::dirs::Dirs;
 use crate::error::CliError;
 use crate::output::{note, out};
@@ -18,12 +18,12 @@ use crate::start::{connect_running, found, options};
 
 /// How long a stopping server has until its process is gone.
 const GONE: Duration = Duration::from_secs(15);
+/// How long the turns of a server that is replaced may go on.
+const REPLACE_WAIT: Duration = Duration::from_secs(30);
+/// How often another server is found in the place of one that was stopped.
+const REPLACEMENTS: usize = 3;
 
-pub(super) async fn run(
-    dirs: Dirs,
-    listen: Option<SocketAddr>,
-    client_started: bool,
-) -> Result<ExitCode, CliError> {
+pub(super) async fn run(dirs: Dirs, args: &ServeArgs) -> Result<ExitCode, CliError> {
     let filter =
         EnvFilter::try_from_env("OPENVAALA_LOG").unwrap_or_else(|_| EnvFilter::new("info"));
     tracing_subscriber::fmt()
@@ -37,10 +37,14 @@ pub(super) async fn run(
         ServerOptions::new(&dirs.config, &dirs.data, &dirs.state).with_environment(environment());
     options.is_default_data_dir = dirs.data == dirs.default_data;
     options.working_dir = std::env::current_dir()?;
-    options.listen = listen;
-    options.started_by_client = client_started;
+    options.listen = args.listen;
+    options.started_by_client = args.client_started;
     options.handle_signals = true;
-    let server = Server::start(options).await?;
+    let server = if args.replace {
+        start_instead(&dirs, options).await?
+    } else {
+        Server::start(options).await?
+    };
     note(&format!(
         "openvaala {} serves at {}",
         env!("CARGO_PKG_VERSION"),
@@ -50,20 +54,39 @@ pub(super) async fn run(
     Ok(ExitCode::SUCCESS)
 }
 
-pub(super) async fn stop(dirs: &Dirs) -> Result<ExitCode, CliError> {
-    let Some(found) = found(dirs)? else {
-        note("no server runs");
-        return Ok(ExitCode::SUCCESS);
-    };
-    match shut_down(options(&found)).await {
-        Ok(_) => {}
-        Err(ClientError::Refused { .. } | ClientError::WrongServer { .. }) => {
-            note("no server runs");
-            return Ok(ExitCode::SUCCESS);
+/// Stops the running server and starts in its place.
+async fn start_instead(dirs: &Dirs, options: ServerOptions) -> Result<Server, CliError> {
+    for _ in 0..REPLACEMENTS {
+        stop_running(dirs, REPLACE_WAIT).await?;
+        match Server::start(options.clone()).await {
+            // A client that came back sooner has started one.
+            Err(ServerError::DataDirInUse { .. }) => {}
+            started => return Ok(started?),
         }
+    }
+    Ok(Server::start(options).await?)
+}
+
+pub(super) async fn stop(dirs: &Dirs, timeout: u32) -> Result<ExitCode, CliError> {
+    let wait = Duration::from_secs(timeout.into());
+    match stop_running(dirs, wait).await? {
+        Some(pid) => note(&format!("stopped process {pid}")),
+        None => note("no server runs"),
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Stops the running server and waits until it is gone; gives its process, `None` if none runs.
+async fn stop_running(dirs: &Dirs, wait: Duration) -> Result<Option<u32>, CliError> {
+    let Some(found) = found(dirs)? else {
+        return Ok(None);
+    };
+    match shut_down(options(&found), wait).await {
+        Ok(_) => {}
+        Err(ClientError::Refused { .. } | ClientError::WrongServer { .. }) => return Ok(None),
         Err(error) => return Err(error.into()),
     }
-    let deadline = Instant::now() + GONE;
+    let deadline = Instant::now() + wait + GONE;
     while is_running(found.pid) {
         if Instant::now() > deadline {
             let message = format!("the server (process {}) is still there", found.pid);
@@ -73,8 +96,7 @@ pub(super) async fn stop(dirs: &Dirs) -> Result<ExitCode, CliError> {
         }
         tokio::time::sleep(Duration::from_millis(20)).await;
     }
-    note(&format!("stopped process {}", found.pid));
-    Ok(ExitCode::SUCCESS)
+    Ok(Some(found.pid))
 }
 
 /// Whether a process still runs; one that nobody has waited for yet does not, though its number is still taken.

@@ -46,11 +46,11 @@ pub use self::view::{VIEW_ITEMS, View, ViewFault};
 
 use self::connection::Link;
 use crate::PROTOCOL_VERSION;
-use crate::handshake::Token;
+use crate::handshake::Credential;
 use crate::rpc::params::server::{
     InitializeParams, InitializeResult, Peer, ShutdownParams, ShutdownResult,
 };
-use crate::rpc::{MAX_RESPONSE_BYTES, Method, method};
+use crate::rpc::{ErrorCode, MAX_RESPONSE_BYTES, Method, method};
 
 /// Where and how to connect.
 #[derive(Clone, Debug)]
@@ -58,8 +58,8 @@ use crate::rpc::{MAX_RESPONSE_BYTES, Method, method};
 pub struct ConnectOptions {
     /// The server's address, `host:port`.
     pub address: String,
-    /// The secret that the server holds too.
-    pub token: Token,
+    /// The token that the server knows.
+    pub credential: Credential,
     /// Who this client says it is.
     pub client: Peer,
     /// How long connecting may take, `initialize` included; 10 seconds by default.
@@ -70,10 +70,14 @@ pub struct ConnectOptions {
 
 impl ConnectOptions {
     /// Options for a server at that address (`host:port` or a `SocketAddr`), all else at its default.
-    pub fn new(address: impl fmt::Display, token: Token, client: Peer) -> Self {
+    pub fn new(
+        address: impl fmt::Display,
+        credential: impl Into<Credential>,
+        client: Peer,
+    ) -> Self {
         Self {
             address: address.to_string(),
-            token,
+            credential: credential.into(),
             client,
             timeout: Duration::from_secs(10),
             max_message_bytes: MAX_RESPONSE_BYTES,
@@ -168,20 +172,33 @@ impl Client {
 
 /// Tells a server to stop, whatever version of the protocol it speaks.
 ///
-/// The result comes when the server has begun to stop; it ends a little later.
+/// It waits so long, in whole seconds, until no turn runs; what runs then is interrupted. The result comes when the server has begun
+/// to wait or to stop; it ends a little later.
 ///
 /// # Errors
 /// As [`Client::connect`], but never [`ClientError::VersionMismatch`].
-pub async fn shut_down(options: ConnectOptions) -> Result<ShutdownResult, ClientError> {
+pub async fn shut_down(
+    options: ConnectOptions,
+    wait: Duration,
+) -> Result<ShutdownResult, ClientError> {
     within(&options, async {
         let (link, _notices) = Link::open(&options).await?;
         match initialize(&link, options.client.clone()).await {
             Ok(_) | Err(ClientError::VersionMismatch { .. }) => {}
             Err(error) => return Err(error),
         }
-        let result = link
-            .call::<method::ServerShutdown>(&ShutdownParams {})
-            .await;
+        let mut params = ShutdownParams {
+            wait_seconds: u32::try_from(wait.as_secs()).unwrap_or(u32::MAX),
+        };
+        let mut result = link.call::<method::ServerShutdown>(&params).await;
+        if let Err(ClientError::Rpc(error)) = &result
+            && error.kind() == Some(ErrorCode::InvalidParams)
+            && params.wait_seconds > 0
+        {
+            // A server of another version may not know how to wait.
+            params.wait_seconds = 0;
+            result = link.call::<method::ServerShutdown>(&params).await;
+        }
         link.close().await;
         result
     })

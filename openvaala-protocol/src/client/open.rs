@@ -24,7 +24,7 @@ use tokio_tungstenite::tungstenite::protocol::{Role, WebSocketConfig};
 use super::ClientError;
 use crate::ENDPOINT;
 use crate::handshake::{
-    CHALLENGE_PATH, Challenge, NONCE_HEADER, Nonce, Proof, Token, client_proof, server_proof,
+    CHALLENGE_PATH, Challenge, Credential, NONCE_HEADER, Nonce, Proof, TOKEN_HEADER,
 };
 
 /// A WebSocket on a connection that hyper has opened.
@@ -39,7 +39,7 @@ const READ_BUFFER: usize = 16 * 1024;
 /// Opens a WebSocket to a server that holds the token.
 pub(super) async fn open(
     address: &str,
-    token: &Token,
+    credential: &Credential,
     max_message_bytes: usize,
 ) -> Result<Socket, ClientError> {
     let tcp = TcpStream::connect(address).await.map_err(|source| {
@@ -60,7 +60,7 @@ pub(super) async fn open(
         .map_err(|error| lost(address, &error))?;
     let opening = Opening {
         address,
-        token,
+        credential,
         sender,
     };
     let upgraded = drive(connection.with_upgrades(), opening.run()).await?;
@@ -86,7 +86,7 @@ async fn drive<T>(connection: impl Future, work: impl Future<Output = T>) -> T {
 /// One attempt to open a WebSocket, on one HTTP connection.
 struct Opening<'a> {
     address: &'a str,
-    token: &'a Token,
+    credential: &'a Credential,
     sender: SendRequest<Empty<Bytes>>,
 }
 
@@ -94,24 +94,28 @@ impl Opening<'_> {
     async fn run(mut self) -> Result<Upgraded, ClientError> {
         let nonce = Nonce::generate()?;
         let challenge = self.challenge(&nonce).await?;
-        if challenge.proof != server_proof(self.token, &nonce, &challenge.nonce) {
+        if challenge.proof != self.credential.server_proof(&nonce, &challenge.nonce) {
             return Err(self.wrong_server("its proof is wrong"));
         }
-        self.upgrade(client_proof(self.token, &nonce, &challenge.nonce))
+        self.upgrade(self.credential.client_proof(&nonce, &challenge.nonce))
             .await
     }
 
     async fn challenge(&mut self, nonce: &Nonce) -> Result<Challenge, ClientError> {
-        let request = Request::get(CHALLENGE_PATH)
+        let mut request = Request::get(CHALLENGE_PATH)
             .header(HOST, self.address)
-            .header(NONCE_HEADER, nonce.to_string())
-            .body(Empty::new());
+            .header(NONCE_HEADER, nonce.to_string());
+        if let Some(id) = self.credential.id() {
+            request = request.header(TOKEN_HEADER, id);
+        }
+        let request = request.body(Empty::new());
         let response = self.send(request).await?;
         let status = response.status();
         let body = body(response).await;
         match status {
             StatusCode::OK => serde_json::from_slice(&body)
                 .map_err(|_| self.wrong_server("its answer is no challenge")),
+            StatusCode::UNAUTHORIZED => Err(self.wrong_token(&body)),
             StatusCode::FORBIDDEN
             | StatusCode::TOO_MANY_REQUESTS
             | StatusCode::SERVICE_UNAVAILABLE => Err(self.rejected(status, &body)),
@@ -134,11 +138,7 @@ impl Opening<'_> {
         match status {
             StatusCode::SWITCHING_PROTOCOLS => {}
             StatusCode::UNAUTHORIZED => {
-                let reason = text(&body(response).await);
-                return Err(ClientError::WrongToken {
-                    address: self.address.to_owned(),
-                    reason,
-                });
+                return Err(self.wrong_token(&body(response).await));
             }
             _ => return Err(self.rejected(status, &body(response).await)),
         }
@@ -169,6 +169,13 @@ impl Opening<'_> {
             .send_request(request)
             .await
             .map_err(|error| lost(self.address, &error))
+    }
+
+    fn wrong_token(&self, body: &[u8]) -> ClientError {
+        ClientError::WrongToken {
+            address: self.address.to_owned(),
+            reason: text(body),
+        }
     }
 
     fn wrong_server(&self, reason: &str) -> ClientError {

@@ -173,4 +173,7 @@ errors! {
     TurnNotFound = -32020, "turn_not_found", "There is no such turn in that conversation.";
     ConversationBusy = -32021, "conversation_busy",
         "Something runs or waits in the conversation, or somebody watches it; the message says what.";
+    Forbidden = -32022, "forbidden", "The token of this connection does not allow that, or is no longer good; the message names the right it lacks.";
+    TokenExists = -32023, "token_exists", "There is a token of that name already.";
+    TokenNotFound = -32024, "token_not_found", "There is no token of that name.";
 }

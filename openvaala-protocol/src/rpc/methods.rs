@@ -9,13 +9,15 @@ use serde_json::value::{RawValue, to_raw_value};
 use super::error::ErrorCode::{
     self, ApprovalAnswered, ApprovalNotFound, ConversationBusy, ConversationExists,
     ConversationNotFound, InputNotFound, InputTaken, InvalidRequest, Overloaded, QueueChanged,
-    Runtime, SessionBusy, SessionNotFound, TerminalNotFound, TurnNotFound,
+    Runtime, SessionBusy, SessionNotFound, TerminalNotFound, TokenExists, TokenNotFound,
+    TurnNotFound,
 };
 use super::error::RpcError;
 use super::params::{
     agent, approval, check, compaction, conversation, executor, model, pending, provider, server,
-    session, terminal, trash, turn, update, usage,
+    session, terminal, token, trash, turn, update, usage,
 };
+use super::rights::Right;
 
 /// One method of the protocol, as a type.
 pub trait Method {
@@ -49,8 +51,18 @@ pub struct MethodInfo {
     pub errors: &'static [ErrorCode],
     /// Whether a client whose answer was lost may send it again: carrying it out twice is the same as once.
     pub repeatable: bool,
+    /// What the token of the connection must allow: all of these.
+    pub rights: &'static [Right],
     /// The protocol version that brought it.
     pub since: &'static str,
+}
+
+impl MethodInfo {
+    /// The row of a method; `None` if there is no such method.
+    #[must_use]
+    pub fn find(name: &str) -> Option<&'static Self> {
+        METHODS.iter().find(|method| method.name == name)
+    }
 }
 
 /// One row of the table of notifications.
@@ -67,11 +79,11 @@ pub struct NotificationInfo {
 
 macro_rules! methods {
     ($($(#[doc = $about:literal])+ $variant:ident = $name:literal: $($params:ident)::+ => $($result:ident)::+,
-        [$($error:ident),*], $since:literal $(, $once:ident)?;)+) => {
+        [$($error:ident),*], [$($right:ident),*], $since:literal $(, $once:ident)?;)+) => {
         /// The methods as types.
         pub mod method {
             #[allow(unused_imports, reason = "not every row names every module")]
-            use super::{agent, approval, check, compaction, conversation, executor, is_repeatable, model, pending, provider, server, session, terminal, trash, turn, update, usage};
+            use super::{agent, approval, check, compaction, conversation, executor, is_repeatable, model, pending, provider, server, session, terminal, token, trash, turn, update, usage};
 
             $($(#[doc = $about])+
             #[derive(Clone, Copy, Debug)]
@@ -112,6 +124,7 @@ macro_rules! methods {
             about: concat!($($about, "\n"),+),
             errors: &[$($error),*],
             repeatable: is_repeatable(&[$(stringify!($once))?]),
+            rights: &[$(Right::$right),*],
             since: $since,
         },)+];
 
@@ -204,153 +217,166 @@ methods! {
     ///
     /// The protocol version must be the same string on both sides. After a mismatch only `server/shutdown`
     /// is answered: run `openvaala serve stop` and try again.
-    Initialize = "initialize": server::InitializeParams => server::InitializeResult, [InvalidRequest], "0.1";
+    Initialize = "initialize": server::InitializeParams => server::InitializeResult, [InvalidRequest], [], "0.1";
     /// Tells how the server is.
-    ServerStatus = "server/status": server::StatusParams => server::StatusResult, [], "0.1";
+    ServerStatus = "server/status": server::StatusParams => server::StatusResult, [], [Watch], "0.1";
     /// Stops the server: running turns are interrupted and written down first.
     ///
+    /// With `wait_seconds` they may end by themselves before; all is served meanwhile. A second request counts if it waits less.
     /// Works also on a connection whose protocol version did not match.
-    ServerShutdown = "server/shutdown": server::ShutdownParams => server::ShutdownResult, [], "0.1";
+    ServerShutdown = "server/shutdown": server::ShutdownParams => server::ShutdownResult, [], [Admin], "0.1";
     /// Loads the configuration anew; if it has an error the old one stays.
-    ServerReload = "server/reload": server::ReloadParams => server::ReloadResult, [Runtime], "0.1";
+    ServerReload = "server/reload": server::ReloadParams => server::ReloadResult, [Runtime], [Admin], "0.1";
     /// Builds the index anew from the logs; tells `server/progress` while it works.
-    ServerReindex = "server/reindex": server::ReindexParams => server::ReindexResult, [Runtime], "0.1";
+    ServerReindex = "server/reindex": server::ReindexParams => server::ReindexResult, [Runtime], [Admin], "0.1";
     /// Reads everything and says what is damaged, where and how much; tells `server/progress` while it works.
     ///
     /// With `repair` it cuts torn ends into side files, finishes interrupted deletions and restorations, and makes the
     /// index anew. No byte is thrown away, and a damaged line in the middle is never touched.
-    ServerCheck = "server/check": check::CheckParams => check::CheckResult, [ConversationNotFound, Runtime], "0.1";
+    ServerCheck = "server/check": check::CheckParams => check::CheckResult, [ConversationNotFound, Runtime], [Admin], "0.1";
     /// Creates an empty conversation; nothing is written to disk before its first message.
-    ConversationCreate = "conversation/create": conversation::CreateParams => conversation::CreateResult, [Runtime], "0.1", once;
+    ConversationCreate = "conversation/create": conversation::CreateParams => conversation::CreateResult, [Runtime], [Send], "0.1", once;
     /// Lists conversations, the last used first.
-    ConversationList = "conversation/list": conversation::ListParams => conversation::ListResult, [Runtime], "0.1";
+    ConversationList = "conversation/list": conversation::ListParams => conversation::ListResult, [Runtime], [Watch], "0.1";
     /// Gives a conversation's state and that of its sessions and turns.
-    ConversationGet = "conversation/get": conversation::GetParams => conversation::GetResult, [ConversationNotFound, Runtime], "0.1";
+    ConversationGet = "conversation/get": conversation::GetParams => conversation::GetResult, [ConversationNotFound, Runtime], [Watch], "0.1";
     /// Loads a conversation if it is not in memory, and says what of it is damaged.
     ///
     /// Every other method loads what it needs by itself; this one is for who wants to know beforehand. Damaged lines of a session's log
     /// stand at their places in `session/items`; `server/check` reads and judges everything.
-    ConversationOpen = "conversation/open": conversation::OpenParams => conversation::OpenResult, [ConversationNotFound, Runtime], "0.1";
+    ConversationOpen = "conversation/open": conversation::OpenParams => conversation::OpenResult, [ConversationNotFound, Runtime], [Watch], "0.1";
     /// Takes a conversation out of the memory; nothing of it is lost, and the next request about it loads it again.
     ///
     /// One in which something runs or waits, or that somebody has subscribed to, stays and is answered with `conversation_busy`, unless
     /// that ends within `wait_ms`. With `interrupt` what runs is ended first. One that is not loaded is closed already.
-    ConversationClose = "conversation/close": conversation::CloseParams => conversation::CloseResult, [ConversationBusy, ConversationNotFound, Runtime], "0.1";
+    ConversationClose = "conversation/close": conversation::CloseParams => conversation::CloseResult, [ConversationBusy, ConversationNotFound, Runtime], [Send], "0.1";
     /// Deletes a conversation: what runs in it is interrupted, and all of it goes to the trash.
     ///
     /// Whoever has subscribed to it is told with `conversation/deleted`.
-    ConversationDelete = "conversation/delete": conversation::DeleteParams => conversation::DeleteResult, [ConversationNotFound, ConversationExists, Runtime], "0.1";
+    ConversationDelete = "conversation/delete": conversation::DeleteParams => conversation::DeleteResult, [ConversationNotFound, ConversationExists, Runtime], [Send], "0.1";
     /// Brings a conversation back from the trash, with everything as it was.
-    ConversationRestore = "conversation/restore": conversation::RestoreParams => conversation::RestoreResult, [ConversationNotFound, ConversationExists, Runtime], "0.1";
+    ConversationRestore = "conversation/restore": conversation::RestoreParams => conversation::RestoreResult, [ConversationNotFound, ConversationExists, Runtime], [Send], "0.1";
     /// Lists the deleted conversations that can be restored, the last deleted first.
-    TrashList = "trash/list": trash::ListParams => trash::ListResult, [Runtime], "0.1";
+    TrashList = "trash/list": trash::ListParams => trash::ListResult, [Runtime], [Watch], "0.1";
     /// Removes deleted conversations for ever.
     ///
     /// If one of those that are named is not in the trash, none is removed.
-    TrashEmpty = "trash/empty": trash::EmptyParams => trash::EmptyResult, [ConversationNotFound, Runtime], "0.1";
+    TrashEmpty = "trash/empty": trash::EmptyParams => trash::EmptyResult, [ConversationNotFound, Runtime], [Admin], "0.1";
     /// Begins to tell this client all that happens in a conversation.
     ///
     /// With a cursor the result has exactly the entries after it, or a snapshot if they are too many; without,
     /// a snapshot. What follows comes as `conversation/entry` and `conversation/live`, with no gap and no double.
     /// A second subscription of the same connection to the same conversation takes the place of the first.
-    ConversationSubscribe = "conversation/subscribe": conversation::SubscribeParams => conversation::SubscribeResult, [ConversationNotFound, Runtime], "0.1";
+    ConversationSubscribe = "conversation/subscribe": conversation::SubscribeParams => conversation::SubscribeResult, [ConversationNotFound, Runtime], [Watch], "0.1";
     /// Ends a subscription.
-    ConversationUnsubscribe = "conversation/unsubscribe": conversation::UnsubscribeParams => conversation::UnsubscribeResult, [], "0.1";
+    ConversationUnsubscribe = "conversation/unsubscribe": conversation::UnsubscribeParams => conversation::UnsubscribeResult, [], [Watch], "0.1";
     /// Gives input to a session; it is on disk when the result comes.
     ///
     /// The client chooses the id, so a request whose answer was lost can be sent again: it is taken once.
-    SessionSend = "session/send": session::SendParams => session::SendResult, [SessionBusy, ConversationNotFound, SessionNotFound, Overloaded, Runtime], "0.1";
+    SessionSend = "session/send": session::SendParams => session::SendResult, [SessionBusy, ConversationNotFound, SessionNotFound, Overloaded, Runtime], [Send], "0.1";
     /// Gives the sessions of a conversation as a tree: who has started whom, and what each does.
-    SessionTree = "session/tree": session::TreeParams => session::TreeResult, [ConversationNotFound, Runtime], "0.1";
+    SessionTree = "session/tree": session::TreeParams => session::TreeResult, [ConversationNotFound, Runtime], [Watch], "0.1";
     /// Interrupts the running turn; the result comes when that is written down.
     ///
     /// With the scope `tree` all agents below are interrupted as well, those in the background too.
-    SessionInterrupt = "session/interrupt": session::InterruptParams => session::InterruptResult, [ConversationNotFound, SessionNotFound, Runtime], "0.1";
+    SessionInterrupt = "session/interrupt": session::InterruptParams => session::InterruptResult, [ConversationNotFound, SessionNotFound, Runtime], [Send], "0.1";
     /// Reads a page of a session's log, in either direction.
-    SessionItems = "session/items": session::ItemsParams => session::ItemsResult, [ConversationNotFound, SessionNotFound, Runtime], "0.1";
+    SessionItems = "session/items": session::ItemsParams => session::ItemsResult, [ConversationNotFound, SessionNotFound, Runtime], [Watch], "0.1";
     /// Reads a piece of a large text or attachment that an item refers to.
-    SessionBlob = "session/blob": session::BlobParams => session::BlobResult, [ConversationNotFound, SessionNotFound, Runtime], "0.1";
+    SessionBlob = "session/blob": session::BlobParams => session::BlobResult, [ConversationNotFound, SessionNotFound, Runtime], [Watch], "0.1";
     /// Gives one turn of a conversation.
-    TurnGet = "turn/get": turn::GetParams => turn::GetResult, [TurnNotFound, ConversationNotFound, Runtime], "0.1";
+    TurnGet = "turn/get": turn::GetParams => turn::GetResult, [TurnNotFound, ConversationNotFound, Runtime], [Watch], "0.1";
     /// Reads a page of the turns of a conversation, or of one of its sessions, in either direction.
-    TurnList = "turn/list": turn::ListParams => turn::ListResult, [TurnNotFound, ConversationNotFound, SessionNotFound, Runtime], "0.1";
+    TurnList = "turn/list": turn::ListParams => turn::ListResult, [TurnNotFound, ConversationNotFound, SessionNotFound, Runtime], [Watch], "0.1";
     /// Lists the commands in the background of a conversation's sessions.
     ///
     /// They end with their session, and nothing is known of them after a restart of the server.
-    TerminalList = "terminal/list": terminal::ListParams => terminal::ListResult, [ConversationNotFound, SessionNotFound, Runtime], "0.1";
+    TerminalList = "terminal/list": terminal::ListParams => terminal::ListResult, [ConversationNotFound, SessionNotFound, Runtime], [Watch], "0.1";
     /// Reads what such a command has written; what its agent has read of it makes no difference.
-    TerminalRead = "terminal/read": terminal::ReadParams => terminal::ReadResult, [TerminalNotFound, ConversationNotFound, SessionNotFound, Runtime], "0.1";
+    TerminalRead = "terminal/read": terminal::ReadParams => terminal::ReadResult, [TerminalNotFound, ConversationNotFound, SessionNotFound, Runtime], [Watch], "0.1";
     /// Writes to the input of such a command.
-    TerminalWrite = "terminal/write": terminal::WriteParams => terminal::WriteResult, [TerminalNotFound, ConversationNotFound, SessionNotFound, Runtime], "0.1", once;
+    TerminalWrite = "terminal/write": terminal::WriteParams => terminal::WriteResult, [TerminalNotFound, ConversationNotFound, SessionNotFound, Runtime], [Send], "0.1", once;
     /// Ends such a command with all that it has started; one that has ended stays as it is.
-    TerminalKill = "terminal/kill": terminal::KillParams => terminal::KillResult, [TerminalNotFound, ConversationNotFound, SessionNotFound, Runtime], "0.1";
+    TerminalKill = "terminal/kill": terminal::KillParams => terminal::KillResult, [TerminalNotFound, ConversationNotFound, SessionNotFound, Runtime], [Send], "0.1";
     /// Lists the configured agents.
-    AgentList = "agent/list": agent::ListParams => agent::ListResult, [], "0.1";
+    AgentList = "agent/list": agent::ListParams => agent::ListResult, [], [Watch], "0.1";
     /// Lists the models that the configuration names, and what is known of each.
-    ModelList = "model/list": model::ListParams => model::ListResult, [], "0.1";
+    ModelList = "model/list": model::ListParams => model::ListResult, [], [Watch], "0.1";
     /// Lists the executors that tools can run on.
-    ExecutorList = "executor/list": executor::ListParams => executor::ListResult, [], "0.1";
+    ExecutorList = "executor/list": executor::ListParams => executor::ListResult, [], [Watch], "0.1";
     /// Opens a folder on an executor, to see whether it can be worked in.
-    ExecutorTest = "executor/test": executor::TestParams => executor::TestResult, [], "0.1";
+    ExecutorTest = "executor/test": executor::TestParams => executor::TestResult, [], [Admin], "0.1";
     /// Lists the folders in a folder, for somebody who chooses one.
-    ExecutorBrowse = "executor/browse": executor::BrowseParams => executor::BrowseResult, [Runtime], "0.1";
+    ExecutorBrowse = "executor/browse": executor::BrowseParams => executor::BrowseResult, [Runtime], [Admin], "0.1";
     /// Completes a path that somebody types; a folder that there is not completes to nothing.
-    ExecutorComplete = "executor/complete": executor::CompleteParams => executor::CompleteResult, [Runtime], "0.1";
+    ExecutorComplete = "executor/complete": executor::CompleteParams => executor::CompleteResult, [Runtime], [Admin], "0.1";
     /// Gives the tokens that a conversation has used, as far as its providers have told them.
-    UsageGet = "usage/get": usage::GetParams => usage::GetResult, [ConversationNotFound, Runtime], "0.1";
+    UsageGet = "usage/get": usage::GetParams => usage::GetResult, [ConversationNotFound, Runtime], [Watch], "0.1";
     /// Lists the configured model providers.
-    ProviderList = "provider/list": provider::ListParams => provider::ListResult, [], "0.1";
+    ProviderList = "provider/list": provider::ListParams => provider::ListResult, [], [Watch], "0.1";
     /// Adds a provider: writes its file, and puts the configuration in force.
     ///
     /// All of it is loaded first; if that fails everything is as it was before. To add again what is there as it is changes nothing.
-    ProviderAdd = "provider/add": provider::AddParams => provider::AddResult, [Runtime], "0.1";
+    ProviderAdd = "provider/add": provider::AddParams => provider::AddResult, [Runtime], [Admin], "0.1";
     /// Removes a provider that has a file, and puts the configuration in force.
     ///
     /// One that the configuration still names stays. One that has no file is gone already.
-    ProviderRemove = "provider/remove": provider::RemoveParams => provider::RemoveResult, [Runtime], "0.1";
+    ProviderRemove = "provider/remove": provider::RemoveParams => provider::RemoveResult, [Runtime], [Admin], "0.1";
     /// Asks a provider for one word, to see whether it answers.
-    ProviderTest = "provider/test": provider::TestParams => provider::TestResult, [Runtime], "0.1";
+    ProviderTest = "provider/test": provider::TestParams => provider::TestResult, [Runtime], [Admin], "0.1";
     /// Gives the inputs that wait for a session, with all that was said.
-    SessionPendingList = "session/pending/list": pending::ListParams => pending::ListResult, [ConversationNotFound, SessionNotFound, Overloaded, Runtime], "0.1";
+    SessionPendingList = "session/pending/list": pending::ListParams => pending::ListResult, [ConversationNotFound, SessionNotFound, Overloaded, Runtime], [Watch], "0.1";
     /// Changes what a waiting input says, or turns it into one that the running turn reads, or back.
-    SessionPendingUpdate = "session/pending/update": pending::UpdateParams => pending::ChangeResult, [InputNotFound, InputTaken, ConversationNotFound, SessionNotFound, Overloaded, Runtime], "0.1";
+    SessionPendingUpdate = "session/pending/update": pending::UpdateParams => pending::ChangeResult, [InputNotFound, InputTaken, ConversationNotFound, SessionNotFound, Overloaded, Runtime], [Send], "0.1";
     /// Takes waiting inputs back; no turn will read them.
     ///
     /// Once nothing waits any more, nothing is held either.
-    SessionPendingWithdraw = "session/pending/withdraw": pending::WithdrawParams => pending::ChangeResult, [InputNotFound, InputTaken, ConversationNotFound, SessionNotFound, Overloaded, Runtime], "0.1";
+    SessionPendingWithdraw = "session/pending/withdraw": pending::WithdrawParams => pending::ChangeResult, [InputNotFound, InputTaken, ConversationNotFound, SessionNotFound, Overloaded, Runtime], [Send], "0.1";
     /// Puts the waiting inputs into another order; all of them have to be named.
-    SessionPendingReorder = "session/pending/reorder": pending::ReorderParams => pending::ChangeResult, [QueueChanged, ConversationNotFound, SessionNotFound, Overloaded, Runtime], "0.1";
+    SessionPendingReorder = "session/pending/reorder": pending::ReorderParams => pending::ChangeResult, [QueueChanged, ConversationNotFound, SessionNotFound, Overloaded, Runtime], [Send], "0.1";
     /// Lets inputs go on that are held since a turn was interrupted or has failed.
-    SessionResume = "session/resume": pending::ResumeParams => pending::ResumeResult, [ConversationNotFound, SessionNotFound, Overloaded, Runtime], "0.1";
+    SessionResume = "session/resume": pending::ResumeParams => pending::ResumeResult, [ConversationNotFound, SessionNotFound, Overloaded, Runtime], [Send], "0.1";
     /// Gives a session another model, effort or agent, from its next turn on.
     ///
     /// All of it is checked first: if one thing is unknown nothing changes. The log has it as an item.
-    SessionUpdate = "session/update": update::SessionUpdateParams => update::SessionUpdateResult, [ConversationNotFound, SessionNotFound, Overloaded, Runtime], "0.1";
+    SessionUpdate = "session/update": update::SessionUpdateParams => update::SessionUpdateResult, [ConversationNotFound, SessionNotFound, Overloaded, Runtime], [Send], "0.1";
     /// Renames or archives a conversation, or gives it other executors or folders from the next turn on.
     ///
     /// Folders are opened first: if one cannot be worked in nothing changes. Commands that run in the old ones go on.
-    ConversationUpdate = "conversation/update": update::ConversationUpdateParams => update::ConversationUpdateResult, [ConversationNotFound, Overloaded, Runtime], "0.1";
+    ConversationUpdate = "conversation/update": update::ConversationUpdateParams => update::ConversationUpdateResult, [ConversationNotFound, Overloaded, Runtime], [Send], "0.1";
     /// Begins a new conversation with what was said and done in another one up to an item.
     ///
     /// It works at the same locations with the same model and agent, and says in `forked_from` where it comes from. A cut that would
     /// separate a call from its result is refused with `invalid_params`, which names the nearest items that can be cut behind.
-    ConversationFork = "conversation/fork": update::ForkParams => update::ForkResult, [ConversationNotFound, SessionNotFound, Runtime], "0.1", once;
+    ConversationFork = "conversation/fork": update::ForkParams => update::ForkResult, [ConversationNotFound, SessionNotFound, Runtime], [Send], "0.1", once;
     /// Puts a summary in the place of what was said so far; the old items stay in the log.
     ///
     /// The model of the session writes it. With `preview` nothing changes but the count of tokens. The result comes
     /// when the summary is written down; `session/interrupt` ends the wait.
-    SessionCompact = "session/compact": compaction::CompactParams => compaction::CompactResult, [SessionBusy, ConversationNotFound, SessionNotFound, Overloaded, Runtime], "0.1", once;
+    SessionCompact = "session/compact": compaction::CompactParams => compaction::CompactResult, [SessionBusy, ConversationNotFound, SessionNotFound, Overloaded, Runtime], [Send], "0.1", once;
     /// Takes the last summary back: requests are made from the items that it stood for again.
     ///
     /// What was said since stays.
-    SessionUncompact = "session/uncompact": compaction::UncompactParams => compaction::UncompactResult, [SessionBusy, ConversationNotFound, SessionNotFound, Overloaded, Runtime], "0.1", once;
+    SessionUncompact = "session/uncompact": compaction::UncompactParams => compaction::UncompactResult, [SessionBusy, ConversationNotFound, SessionNotFound, Overloaded, Runtime], [Send], "0.1", once;
     /// Lists the open questions whether a tool call may run, of one conversation or of all that are open.
-    ApprovalList = "approval/list": approval::ListParams => approval::ListResult, [ConversationNotFound, Runtime], "0.1";
+    ApprovalList = "approval/list": approval::ListParams => approval::ListResult, [ConversationNotFound, Runtime], [Watch], "0.1";
     /// Answers such a question; the first answer counts, and everybody sees it as the approval written again.
     ///
     /// With the scope `always` its rule is written to `approvals.yaml` of the configuration as well. If that fails the call runs all the same, and
     /// the error says so.
-    ApprovalAnswer = "approval/answer": approval::AnswerParams => approval::AnswerResult, [ApprovalNotFound, ApprovalAnswered, ConversationNotFound, SessionNotFound, Overloaded, Runtime], "0.1";
+    ApprovalAnswer = "approval/answer": approval::AnswerParams => approval::AnswerResult, [ApprovalNotFound, ApprovalAnswered, ConversationNotFound, SessionNotFound, Overloaded, Runtime], [Approve], "0.1";
+    /// Makes a token of that name for a client elsewhere; its text comes this once and is kept nowhere.
+    TokenCreate = "token/create": token::CreateParams => token::CreateResult, [TokenExists, Runtime], [Admin], "0.1", once;
+    /// Lists the named tokens with their rights, never their texts.
+    TokenList = "token/list": token::ListParams => token::ListResult, [], [Admin], "0.1";
+    /// Makes a named token worthless; connections that were opened with it end within seconds, turns go on.
+    TokenRevoke = "token/revoke": token::RevokeParams => token::RevokeResult, [TokenNotFound, Runtime], [Admin], "0.1";
+    /// Gives the server a new token of its own, in its discovery file, and makes the old one and all bound ones worthless.
+    ///
+    /// Connections that were opened with these end within seconds, this one too; turns and named tokens stay.
+    TokenRotate = "token/rotate": token::RotateParams => token::RotateResult, [Runtime], [Admin], "0.1", once;
+    /// Makes a token that is good for one session of one conversation only, for a time; nothing of it is kept.
+    TokenBind = "token/bind": token::BindParams => token::BindResult, [Runtime], [Admin], "0.1";
 }
 
 notifications! {

@@ -6,6 +6,7 @@ mod envelope;
 mod error;
 mod methods;
 pub mod params;
+mod rights;
 
 pub use self::envelope::{Incoming, Notification, Outgoing, Request, RequestId, Response};
 pub use self::error::{ERRORS, ErrorCode, ErrorInfo, RpcError};
@@ -15,6 +16,7 @@ pub use self::methods::{
 };
 #[cfg(feature = "schema")]
 pub(crate) use self::methods::{method_types, notification_types};
+pub use self::rights::{Right, Rights, UnknownRight};
 
 /// The largest message that a server takes from a client, in bytes of UTF-8.
 pub const MAX_REQUEST_BYTES: usize = 16 * 1024 * 1024;

@@ -79,6 +79,7 @@ fn methods() -> Map<String, Value> {
             "params": reference(&method.params),
             "result": reference(&method.result),
             "errors": errors,
+            "rights": method.info.rights,
             "since": method.info.since,
         });
         (method.info.name.to_owned(), row)

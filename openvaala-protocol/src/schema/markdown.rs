@@ -7,7 +7,7 @@ use serde_json::{Map, Value};
 use super::json::{definitions, error_name};
 use super::names;
 use crate::item::ItemKind;
-use crate::rpc::{ERRORS, ErrorCode};
+use crate::rpc::{ERRORS, ErrorCode, Right};
 
 /// The whole of `docs/protocol.md`.
 #[must_use]
@@ -23,11 +23,16 @@ pub fn markdown() -> String {
 }
 
 fn methods(text: &mut String) {
-    text.push_str("\n## Methods\n\n| method | what it does |\n| --- | --- |\n");
+    text.push_str("\n## Methods\n\n| method | what it does | right |\n| --- | --- | --- |\n");
     for method in names::methods() {
         let (name, about) = (method.info.name, names::about(method.info.about));
         let first = about.lines().next().unwrap_or_default();
-        let _ = writeln!(text, "| [`{name}`](#{}) | {first} |", anchor(name));
+        let rights = rights_text(method.info.rights);
+        let _ = writeln!(
+            text,
+            "| [`{name}`](#{}) | {first} | {rights} |",
+            anchor(name)
+        );
     }
     for method in names::methods() {
         let (params, result) = (link(&method.params), link(&method.result));
@@ -55,8 +60,17 @@ fn methods(text: &mut String) {
             text,
             "- May be sent again when its answer was lost: {again}"
         );
+        if !method.info.rights.is_empty() {
+            let _ = writeln!(text, "- Needs: {}", rights_text(method.info.rights));
+        }
         let _ = writeln!(text, "- Since: {}", method.info.since);
     }
+}
+
+/// What a token must allow.
+fn rights_text(rights: &[Right]) -> String {
+    let names: Vec<String> = rights.iter().map(|right| format!("`{right}`")).collect();
+    names.join(", ")
 }
 
 fn notifications(text: &mut String) {
@@ -92,6 +106,7 @@ fn errors(text: &mut String) {
         ErrorCode::InvalidRequest,
         ErrorCode::InvalidParams,
         ErrorCode::Overloaded,
+        ErrorCode::Forbidden,
         ErrorCode::Runtime,
     ];
     let any = any.map(code_text).join(", ");

@@ -16,8 +16,19 @@ const REQUESTS: &[(&str, &str)] = &[
         r#"{"protocol_version":"0.1","client":{"name":"cli","version":"1"}}"#,
     ),
     ("server/status", "{}"),
-    ("server/shutdown", "{}"),
+    ("server/shutdown", r#"{"wait_seconds":30}"#),
     ("server/reload", "{}"),
+    (
+        "token/create",
+        r#"{"name":"phone","rights":["watch","send"]}"#,
+    ),
+    ("token/list", "{}"),
+    ("token/revoke", r#"{"name":"phone"}"#),
+    ("token/rotate", "{}"),
+    (
+        "token/bind",
+        r#"{"conversation_id":"0192d3f5-8c1e-7a5b-9c2d-3e4f5a6b7c8d","session_id":"0192d3f5-8c1e-7a5b-9c2d-000000000001","rights":["watch"],"expires_in_seconds":60}"#,
+    ),
     ("server/reindex", "{}"),
     (
         "server/check",
@@ -292,6 +303,11 @@ fn written(call: &Call) -> Box<RawValue> {
         Call::TerminalRead(params) => to_raw_value(params),
         Call::TerminalWrite(params) => to_raw_value(params),
         Call::TerminalKill(params) => to_raw_value(params),
+        Call::TokenCreate(params) => to_raw_value(params),
+        Call::TokenList(params) => to_raw_value(params),
+        Call::TokenRevoke(params) => to_raw_value(params),
+        Call::TokenRotate(params) => to_raw_value(params),
+        Call::TokenBind(params) => to_raw_value(params),
         other => panic!("this test does not know {other:?}"),
     };
     written.unwrap()

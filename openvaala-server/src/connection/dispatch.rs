@@ -20,11 +20,12 @@ use super::rate::Rate;
 use super::subscriptions::{self, SubscriptionRequest, What};
 use super::{refuse, respond};
 use crate::VERSION;
+use crate::auth::Access;
 use crate::config::Limits;
 use crate::context::Context;
 use crate::methods::{
     agent, approval, compaction, conversation, executor, model, pending, provider, server, session,
-    terminal, trash, turn, update, usage,
+    terminal, token, trash, turn, update, usage,
 };
 
 /// How many answers of one client that may be large are made at once, and wait for room until they are sent.
@@ -35,6 +36,9 @@ const LAST_ANSWERS: Duration = Duration::from_millis(500);
 /// The requests of one client.
 pub(super) struct Requests {
     context: Context,
+    access: Access,
+    /// How many calls the token did not allow.
+    forbidden: u32,
     outbox: Outbox,
     limits: Limits,
     rate: Rate,
@@ -59,7 +63,7 @@ enum State {
 }
 
 impl Requests {
-    pub(super) fn new(context: Context, outbox: Outbox, limits: Limits) -> Self {
+    pub(super) fn new(context: Context, outbox: Outbox, limits: Limits, access: Access) -> Self {
         // Bounded by the requests in flight.
         let (subscriptions, requests) = mpsc::unbounded_channel();
         let task = tokio::spawn(subscriptions::run(
@@ -69,6 +73,8 @@ impl Requests {
         ));
         Self {
             context,
+            access,
+            forbidden: 0,
             outbox,
             limits,
             rate: Rate::new(limits.requests_per_second, Instant::now()),
@@ -115,6 +121,9 @@ impl Requests {
         if let Err(error) = self.check(&method) {
             return refuse(&self.outbox, Some(id), error).await;
         }
+        if let Err(error) = self.access.check_method(&method) {
+            return self.forbid(id, &method, error).await;
+        }
         let call = match Call::parse(&method, params.as_deref()) {
             Ok(Call::Initialize(params)) => {
                 let result = self.initialize(params);
@@ -123,6 +132,9 @@ impl Requests {
             Ok(call) => call,
             Err(error) => return refuse(&self.outbox, Some(id), error).await,
         };
+        if let Err(error) = self.access.check_call(&method, &call) {
+            return self.forbid(id, &method, error).await;
+        }
         match Arc::clone(&self.in_flight).try_acquire_owned() {
             Ok(permit) => self.begin(id, call, permit),
             Err(_) => {
@@ -149,6 +161,22 @@ impl Requests {
             State::New | State::Ready | State::Mismatched => return Ok(()),
         };
         Err(RpcError::new(ErrorCode::InvalidRequest, message))
+    }
+
+    /// Refuses what the token does not allow; worth a line in the log, but not one each time.
+    async fn forbid(&mut self, id: RequestId, method: &str, error: RpcError) -> Result<(), Gone> {
+        self.forbidden = self.forbidden.saturating_add(1);
+        if self.forbidden.is_power_of_two() {
+            let method: String = method.chars().take(80).collect();
+            let (token, count) = (self.access.name(), self.forbidden);
+            tracing::warn!(
+                token,
+                method,
+                count,
+                "a call was refused that the token does not allow"
+            );
+        }
+        refuse(&self.outbox, Some(id), error).await
     }
 
     fn initialize(&mut self, params: InitializeParams) -> Result<InitializeResult, RpcError> {
@@ -244,12 +272,17 @@ async fn perform(
 ) -> Result<Box<RawValue>, RpcError> {
     match call {
         Call::ServerStatus(_) => raw(server::status(context).await?),
-        Call::ServerShutdown(_) => raw(server::shutdown(context).await),
+        Call::ServerShutdown(params) => raw(server::shutdown(context, params).await),
         Call::ServerReload(_) => raw(server::reload(context).await?),
         Call::ServerReindex(_) => raw(server::reindex(context, outbox).await?),
         Call::ServerCheck(params) => raw(server::check(context, outbox, params).await?),
         Call::ConversationDelete(params) => raw(trash::delete(context, params).await?),
         Call::ConversationRestore(params) => raw(trash::restore(context, params).await?),
+        Call::TokenCreate(params) => raw(token::create(context, params).await?),
+        Call::TokenList(_) => raw(token::list(context)),
+        Call::TokenRevoke(params) => raw(token::revoke(context, params).await?),
+        Call::TokenRotate(_) => raw(token::rotate(context).await?),
+        Call::TokenBind(params) => raw(token::bind(context, params).await?),
         Call::TrashList(_) => raw(trash::list(context).await?),
         Call::TrashEmpty(params) => raw(trash::empty(context, params).await?),
         Call::ConversationCreate(params) => raw(conversation::create(context, params).await?),

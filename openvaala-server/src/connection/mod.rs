@@ -5,6 +5,7 @@ mod outbox;
 mod rate;
 mod subscriptions;
 
+use std::net::SocketAddr;
 use std::ops::ControlFlow;
 use std::pin::pin;
 use std::time::Duration;
@@ -17,7 +18,7 @@ use serde::Serialize;
 use serde_json::value::to_raw_value;
 use tokio::io::AsyncReadExt;
 use tokio::net::TcpStream;
-use tokio::time::timeout;
+use tokio::time::{sleep, timeout};
 use tokio_tungstenite::tungstenite::error::CapacityError;
 use tokio_tungstenite::tungstenite::protocol::CloseFrame;
 use tokio_tungstenite::tungstenite::protocol::frame::coding::CloseCode;
@@ -25,16 +26,23 @@ use tokio_tungstenite::tungstenite::{Error, Message};
 
 use self::dispatch::Requests;
 pub(crate) use self::outbox::{Gone, Outbox};
+use crate::auth::Access;
 use crate::config::Limits;
 use crate::context::{Command, Context, Phase};
-use crate::http::{Gate, Socket, admit};
+use crate::http::{Admitted, Gate, Socket, admit};
 
 /// How long a connection has to send what waits, once nothing more comes.
 const LAST_BYTES: Duration = Duration::from_secs(1);
 
 /// Serves one connection from its first byte to its last.
-pub(crate) async fn serve(stream: TcpStream, gate: &Gate, context: Context, limits: Limits) {
-    let Some(socket) = admit(stream, gate, &limits).await else {
+pub(crate) async fn serve(
+    stream: TcpStream,
+    peer: SocketAddr,
+    gate: &Gate,
+    context: Context,
+    limits: Limits,
+) {
+    let Some(Admitted { socket, access }) = admit(stream, peer, gate, &limits).await else {
         return;
     };
     // If the loop is gone the server is about to end, which shows below.
@@ -42,15 +50,23 @@ pub(crate) async fn serve(stream: TcpStream, gate: &Gate, context: Context, limi
         .commands
         .send(Command::Admitted(tokio::task::id()))
         .await;
-    converse(socket, context, limits).await;
+    let ended = async {
+        access.ended().await;
+        sleep(LAST_BYTES).await;
+    };
+    tokio::select! {
+        () = converse(socket, context, limits, access.clone()) => {}
+        // A client that does not read is not told, but its connection ends in time.
+        () = ended => {}
+    }
 }
 
-async fn converse(socket: Socket, context: Context, limits: Limits) {
+async fn converse(socket: Socket, context: Context, limits: Limits, access: Access) {
     let written = socket.get_ref().written();
     let (mut sink, stream) = socket.split();
     let (outbox, sending) = outbox::outbox(&limits, written);
-    let requests = Requests::new(context.clone(), outbox.clone(), limits);
-    let mut reader = pin!(read(stream, outbox, context, requests));
+    let requests = Requests::new(context.clone(), outbox.clone(), limits, access.clone());
+    let mut reader = pin!(read(stream, outbox, context, requests, access));
     let (stream, rest) = {
         let mut writer = pin!(sending.run(&mut sink));
         tokio::select! {
@@ -85,8 +101,10 @@ async fn read(
     outbox: Outbox,
     context: Context,
     mut requests: Requests,
+    access: Access,
 ) -> (SplitStream<Socket>, Rest) {
     let mut phase = context.phase;
+    let mut ended = pin!(access.ended());
     let rest = loop {
         tokio::select! {
             message = stream.next() => match take(message, &mut requests, &outbox).await {
@@ -94,6 +112,11 @@ async fn read(
                 ControlFlow::Break(rest) => break rest,
             },
             () = requests.finished() => {}
+            () = &mut ended => {
+                tracing::info!(token = access.name(), "a connection ends with its token");
+                outbox.close(frame(CloseCode::Policy, "the token is no longer good"));
+                break Rest::Left;
+            }
             changed = phase.changed() => {
                 let now = phase.borrow_and_update().clone();
                 match now {

@@ -1,8 +1,7 @@
 //! Lets a connection in: the routes, the challenge, the proof, the upgrade.
 
 use std::convert::Infallible;
-use std::future::ready;
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -10,8 +9,8 @@ use bytes::Bytes;
 use http_body_util::Full;
 use hyper::body::Incoming;
 use hyper::header::{
-    AUTHORIZATION, CONNECTION, CONTENT_TYPE, HOST, HeaderValue, ORIGIN, SEC_WEBSOCKET_ACCEPT,
-    SEC_WEBSOCKET_KEY, SEC_WEBSOCKET_VERSION, UPGRADE,
+    AUTHORIZATION, CONNECTION, CONTENT_TYPE, HOST, HeaderName, HeaderValue, ORIGIN,
+    SEC_WEBSOCKET_ACCEPT, SEC_WEBSOCKET_KEY, SEC_WEBSOCKET_VERSION, UPGRADE,
 };
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
@@ -20,15 +19,18 @@ use hyper::{HeaderMap, Method, Request, Response, StatusCode};
 use hyper_util::rt::TokioIo;
 use openvaala_protocol::ENDPOINT;
 use openvaala_protocol::handshake::{
-    CHALLENGE_PATH, Challenge, NONCE_HEADER, Nonce, Proof, Token, client_proof, server_proof,
+    CHALLENGE_PATH, Challenge, Key, NONCE_HEADER, Nonce, Proof, TOKEN_HEADER,
 };
 use tokio::net::TcpStream;
-use tokio::time::timeout;
+use tokio::time::{sleep, timeout};
 use tokio_tungstenite::WebSocketStream;
 use tokio_tungstenite::tungstenite::handshake::derive_accept_key;
 use tokio_tungstenite::tungstenite::protocol::{Role, WebSocketConfig};
 
 use super::counted::Counted;
+use super::first_message::first_message;
+use super::gate::Gate;
+use crate::auth::{Access, Grant};
 use crate::config::Limits;
 
 /// A WebSocket of a client that has shown that it holds the token.
@@ -43,34 +45,33 @@ const WRITE_BUFFER: usize = 8 << 10;
 
 type Answer = Response<Full<Bytes>>;
 
-/// What a connection must fit to be let in.
-#[derive(Debug)]
-pub(crate) struct Gate {
-    token: Token,
-    hosts: [String; 2],
+/// A client that was let in.
+pub(crate) struct Admitted {
+    pub(crate) socket: Socket,
+    /// What it may do.
+    pub(crate) access: Access,
 }
 
-impl Gate {
-    /// The gate of a server that listens at that address.
-    pub(crate) fn new(token: Token, address: SocketAddr) -> Self {
-        Self {
-            token,
-            hosts: [address.to_string(), format!("localhost:{}", address.port())],
-        }
-    }
-}
-
-/// Serves HTTP until the connection is a WebSocket; `None` if it never becomes one.
-pub(crate) async fn admit(stream: TcpStream, gate: &Gate, limits: &Limits) -> Option<Socket> {
+/// Serves HTTP until the connection is a WebSocket of somebody with a token; `None` if it never becomes one.
+pub(crate) async fn admit(
+    stream: TcpStream,
+    peer: SocketAddr,
+    gate: &Gate,
+    limits: &Limits,
+) -> Option<Admitted> {
     // Without it small messages may wait 40 ms for each other; with a broken socket all else fails too.
     let _ = stream.set_nodelay(true);
     let visit = Visit {
         gate,
-        pair: OnceLock::new(),
+        peer: peer.ip(),
+        challenged: OnceLock::new(),
         used: AtomicBool::new(false),
         upgrade: OnceLock::new(),
     };
-    let service = service_fn(|request| ready(Ok::<_, Infallible>(visit.answer(request))));
+    let service = service_fn(|request| {
+        let answer = visit.answer(request);
+        async { Ok::<_, Infallible>(answer.await) }
+    });
     let connection = http1::Builder::new()
         .half_close(false)
         .header_read_timeout(None)
@@ -83,29 +84,72 @@ pub(crate) async fn admit(stream: TcpStream, gate: &Gate, limits: &Limits) -> Op
         Ok(Err(error)) => tracing::debug!(%error, "a connection broke before it was let in"),
         Err(_) => tracing::debug!("a connection took too long to be let in"),
     }
-    let upgraded = visit.upgrade.into_inner()?.await.ok()?;
+    let Upgrade { stream, grant } = visit.upgrade.into_inner()?;
+    let stream = TokioIo::new(stream.await.ok()?);
+    let Some(grant) = grant else {
+        return first_message(stream, peer.ip(), gate, limits).await;
+    };
+    Some(Admitted {
+        socket: websocket(stream, limits.message_bytes).await,
+        access: gate.access(grant),
+    })
+}
+
+/// A WebSocket that takes messages up to that size, in bytes.
+pub(super) async fn websocket(stream: TokioIo<Upgraded>, max_message: usize) -> Socket {
     let config = WebSocketConfig::default()
         .read_buffer_size(READ_BUFFER)
         .write_buffer_size(WRITE_BUFFER)
-        .max_message_size(Some(limits.message_bytes))
-        .max_frame_size(Some(limits.message_bytes));
-    let stream = Counted::new(TokioIo::new(upgraded));
-    Some(WebSocketStream::from_raw_socket(stream, Role::Server, Some(config)).await)
+        .max_message_size(Some(max_message))
+        .max_frame_size(Some(max_message));
+    let stream = Counted::new(stream);
+    WebSocketStream::from_raw_socket(stream, Role::Server, Some(config)).await
 }
 
 /// One connection on its way in; each of its fields is set once.
 struct Visit<'a> {
     gate: &'a Gate,
-    /// The nonces of client and server.
-    pair: OnceLock<(Nonce, Nonce)>,
+    peer: IpAddr,
+    challenged: OnceLock<Challenged>,
     used: AtomicBool,
-    upgrade: OnceLock<OnUpgrade>,
+    upgrade: OnceLock<Upgrade>,
+}
+
+/// A challenge that was given.
+struct Challenged {
+    client: Nonce,
+    server: Nonce,
+    key: Key,
+    grant: Grant,
+}
+
+/// A WebSocket that is about to open.
+struct Upgrade {
+    stream: OnUpgrade,
+    /// What its proof grants; `None` if its first message has to bring a token.
+    grant: Option<Grant>,
+}
+
+/// Why somebody is not let in.
+enum Refusal {
+    /// Something was left out or is no proof.
+    Malformed(&'static str),
+    /// It is a proof, or the name of a token, but a wrong one.
+    Wrong(&'static str),
 }
 
 impl Visit<'_> {
-    fn answer(&self, request: Request<Incoming>) -> Answer {
+    async fn answer(&self, request: Request<Incoming>) -> Answer {
         let path = request.uri().path().to_owned();
-        let answer = self.route(request);
+        let answer = match self.route(request) {
+            Ok(answer) => answer,
+            Err(Refusal::Malformed(reason)) => text(StatusCode::UNAUTHORIZED, reason),
+            Err(Refusal::Wrong(reason)) => {
+                // What is said of these to the log is bounded there.
+                sleep(self.gate.refused(self.peer).await).await;
+                return text(StatusCode::UNAUTHORIZED, reason);
+            }
+        };
         if !answer.status().is_success() && answer.status() != StatusCode::SWITCHING_PROTOCOLS {
             let path: String = path.chars().take(80).collect();
             tracing::info!(
@@ -117,73 +161,86 @@ impl Visit<'_> {
         answer
     }
 
-    fn route(&self, request: Request<Incoming>) -> Answer {
+    fn route(&self, request: Request<Incoming>) -> Result<Answer, Refusal> {
         let headers = request.headers();
-        if !self.is_own_host(headers) {
-            return text(
-                StatusCode::FORBIDDEN,
-                "the Host header names another server",
-            );
+        if !self.is_own(headers, HOST, &self.gate.hosts) {
+            let message = "the Host header names another server";
+            return Ok(text(StatusCode::FORBIDDEN, message));
         }
-        if headers.contains_key(ORIGIN) {
-            return text(StatusCode::FORBIDDEN, "requests of web pages are not taken");
+        let is_page = headers.contains_key(ORIGIN);
+        if is_page && !self.is_own(headers, ORIGIN, &self.gate.origins) {
+            let message = "requests of foreign web pages are not taken";
+            return Ok(text(StatusCode::FORBIDDEN, message));
         }
-        match (request.method(), request.uri().path()) {
+        Ok(match (request.method(), request.uri().path()) {
             (&Method::GET, "/healthz") => text(StatusCode::OK, "ok"),
-            (&Method::GET, CHALLENGE_PATH) => self.challenge(headers),
-            (&Method::GET, ENDPOINT) => self.websocket(request),
+            (&Method::GET, "/readyz") => match self.gate.readiness.missing() {
+                None => text(StatusCode::OK, "ready"),
+                Some(what) => text(StatusCode::SERVICE_UNAVAILABLE, what),
+            },
+            (&Method::GET, CHALLENGE_PATH) => return self.challenge(headers),
+            (&Method::GET, ENDPOINT) if is_page => self.websocket(request, None),
+            (&Method::GET, ENDPOINT) => {
+                let grant = self.check_proof(headers)?;
+                self.websocket(request, Some(grant))
+            }
             _ => text(StatusCode::NOT_FOUND, "there is nothing here"),
-        }
+        })
     }
 
-    /// Whether the request was meant for this server: a page that points its own name here is refused.
-    fn is_own_host(&self, headers: &HeaderMap) -> bool {
-        let mut hosts = headers.get_all(HOST).iter();
-        let (Some(host), None) = (hosts.next(), hosts.next()) else {
-            return false;
-        };
-        let host = host.as_bytes();
-        self.gate
-            .hosts
-            .iter()
-            .any(|own| own.as_bytes().eq_ignore_ascii_case(host))
+    /// Whether a header is there once, with exactly one of those values.
+    ///
+    /// A page that points its own name at this server, or that only looks like one of this server, is refused.
+    fn is_own(&self, headers: &HeaderMap, name: HeaderName, own: &[String]) -> bool {
+        single(headers, name.as_str())
+            .is_some_and(|value| own.iter().any(|own| own.eq_ignore_ascii_case(value)))
     }
 
-    fn challenge(&self, headers: &HeaderMap) -> Answer {
+    fn challenge(&self, headers: &HeaderMap) -> Result<Answer, Refusal> {
         let nonce = single(headers, NONCE_HEADER).and_then(|text| text.parse::<Nonce>().ok());
         let Some(client) = nonce else {
             let message = format!("the header {NONCE_HEADER} must hold one nonce of 64 hex digits");
-            return text(StatusCode::BAD_REQUEST, message);
+            return Ok(text(StatusCode::BAD_REQUEST, message));
         };
+        let id = if headers.contains_key(TOKEN_HEADER) {
+            // One that cannot be read is the name of no token.
+            Some(single(headers, TOKEN_HEADER).unwrap_or_default())
+        } else {
+            None
+        };
+        let (key, grant) = self.gate.find(id).ok_or(Refusal::Wrong(match id {
+            None => "clients on other machines need a token with a name: see `openvaala token`",
+            Some(_) => "there is no token of that name, or it was revoked or has expired",
+        }))?;
         let Ok(server) = Nonce::generate() else {
-            return text(
-                StatusCode::INTERNAL_SERVER_ERROR,
-                "the system gives no random numbers",
-            );
+            let message = "the system gives no random numbers";
+            return Ok(text(StatusCode::INTERNAL_SERVER_ERROR, message));
         };
-        if self.pair.set((client, server)).is_err() {
-            return text(
-                StatusCode::BAD_REQUEST,
-                "one challenge a connection: open a new one",
-            );
+        let proof = key.server_proof(&client, &server);
+        let challenged = Challenged {
+            client,
+            server,
+            key,
+            grant,
+        };
+        if self.challenged.set(challenged).is_err() {
+            let message = "one challenge a connection: open a new one";
+            return Ok(text(StatusCode::BAD_REQUEST, message));
         }
-        let proof = server_proof(&self.gate.token, &client, &server);
-        match serde_json::to_string(&Challenge {
+        let challenge = Challenge {
             nonce: server,
             proof,
-        }) {
+        };
+        Ok(match serde_json::to_string(&challenge) {
             Ok(body) => with_type(text(StatusCode::OK, body), "application/json"),
             Err(_) => text(
                 StatusCode::INTERNAL_SERVER_ERROR,
                 "no challenge can be written",
             ),
-        }
+        })
     }
 
-    fn websocket(&self, mut request: Request<Incoming>) -> Answer {
-        if let Err(reason) = self.check_proof(request.headers()) {
-            return text(StatusCode::UNAUTHORIZED, reason);
-        }
+    fn websocket(&self, mut request: Request<Incoming>, grant: Option<Grant>) -> Answer {
         let headers = request.headers();
         let is_upgrade = has_word(headers, CONNECTION.as_str(), "upgrade")
             && has_word(headers, UPGRADE.as_str(), "websocket")
@@ -201,7 +258,8 @@ impl Visit<'_> {
                 "the Sec-WebSocket-Key cannot be used",
             );
         };
-        if self.upgrade.set(hyper::upgrade::on(&mut request)).is_err() {
+        let stream = hyper::upgrade::on(&mut request);
+        if self.upgrade.set(Upgrade { stream, grant }).is_err() {
             return text(
                 StatusCode::BAD_REQUEST,
                 "this connection is a WebSocket already",
@@ -217,19 +275,31 @@ impl Visit<'_> {
     }
 
     /// Each challenge is good for one try.
-    fn check_proof(&self, headers: &HeaderMap) -> Result<(), &'static str> {
-        let Some((client, server)) = self.pair.get() else {
-            return Err("ask for a challenge first, on this connection");
+    fn check_proof(&self, headers: &HeaderMap) -> Result<Grant, Refusal> {
+        let Some(challenged) = self.challenged.get() else {
+            let reason = "ask for a challenge first, on this connection";
+            return Err(Refusal::Malformed(reason));
         };
         if self.used.swap(true, Ordering::AcqRel) {
-            return Err("this challenge was used before: open a new connection");
+            let reason = "this challenge was used before: open a new connection";
+            return Err(Refusal::Malformed(reason));
         }
         let proof = single(headers, AUTHORIZATION.as_str()).and_then(Proof::from_authorization);
-        match proof {
-            None => Err("the header Authorization must hold one proof: OpenVaala <64 hex digits>"),
-            Some(proof) if proof == client_proof(&self.gate.token, client, server) => Ok(()),
-            Some(_) => Err("the proof is wrong: it was made with another token"),
+        let Some(proof) = proof else {
+            let reason = "the header Authorization must hold one proof: OpenVaala <64 hex digits>";
+            return Err(Refusal::Malformed(reason));
+        };
+        let Challenged {
+            client,
+            server,
+            key,
+            grant,
+        } = challenged;
+        if key.accepts(&proof, client, server) {
+            return Ok(grant.clone());
         }
+        let reason = "the proof is wrong: it was made with another token";
+        Err(Refusal::Wrong(reason))
     }
 }
 

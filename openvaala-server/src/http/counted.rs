@@ -37,6 +37,11 @@ impl<S> Counted<S> {
         }
     }
 
+    /// The stream itself.
+    pub(super) fn into_inner(self) -> S {
+        self.stream
+    }
+
     pub(crate) fn written(&self) -> Written {
         self.written.clone()
     }

@@ -12,6 +12,7 @@ pub(crate) mod provider;
 pub(crate) mod server;
 pub(crate) mod session;
 pub(crate) mod terminal;
+pub(crate) mod token;
 pub(crate) mod trash;
 pub(crate) mod turn;
 pub(crate) mod update;

@@ -5,7 +5,7 @@ use std::time::Duration;
 use openvaala_core::{CheckOptions, Progress};
 use openvaala_protocol::rpc::params::check::{CheckParams, CheckResult};
 use openvaala_protocol::rpc::params::server::{
-    ProgressParams, ReindexResult, ReloadResult, ShutdownResult, StatusResult,
+    ProgressParams, ReindexResult, ReloadResult, ShutdownParams, ShutdownResult, StatusResult,
 };
 use openvaala_protocol::rpc::{ErrorCode, Method, Notice, RpcError, method};
 use tokio::sync::{mpsc, oneshot};
@@ -19,6 +19,9 @@ use crate::process::memory::resident;
 
 /// The shortest time between two notifications about progress.
 const PROGRESS_PAUSE: Duration = Duration::from_millis(100);
+
+/// The longest time that an end waits for running turns.
+const LONGEST_WAIT: Duration = Duration::from_secs(3_600);
 
 pub(crate) async fn status(context: &Context) -> Result<StatusResult, RpcError> {
     let status = context
@@ -52,11 +55,12 @@ pub(crate) async fn status(context: &Context) -> Result<StatusResult, RpcError> 
     })
 }
 
-/// Begins to stop; the answer still goes out.
-pub(crate) async fn shutdown(context: &Context) -> ShutdownResult {
+/// Begins to stop, or to wait for it; the answer still goes out.
+pub(crate) async fn shutdown(context: &Context, params: ShutdownParams) -> ShutdownResult {
     let reason = "a client asked for it".to_owned();
+    let wait = Duration::from_secs(params.wait_seconds.into()).min(LONGEST_WAIT);
     // If the loop is gone it stops already.
-    let _ = context.commands.send(Command::Stop { reason }).await;
+    let _ = context.commands.send(Command::Stop { reason, wait }).await;
     ShutdownResult {
         pid: context.facts.pid,
     }

@@ -111,54 +111,53 @@ pub fn find(state_dir: &Path, data_dir: &Path) -> Result<Option<Found>, Discover
     Ok(None)
 }
 
-/// The discovery file of a running server.
-#[derive(Debug)]
+/// The discovery file of a running server; clones stand for the same one.
+#[derive(Clone, Debug)]
 pub(crate) struct DiscoveryFile {
-    path: PathBuf,
-    token: Token,
+    found: Found,
 }
 
 impl DiscoveryFile {
     /// Writes the file; `found.path` tells where.
     pub(crate) fn write(found: Found) -> Result<Self, DiscoveryError> {
-        let Found {
-            pid,
-            address,
-            token,
-            data_dir,
-            version,
-            protocol_version,
-            started_at,
-            path,
-        } = found;
+        let file = Self { found };
+        file.rewrite(&file.found.token)?;
+        Ok(file)
+    }
+
+    /// Puts the same with another token in its place.
+    pub(crate) fn rewrite(&self, token: &Token) -> Result<(), DiscoveryError> {
+        let found = self.found.clone();
         let content = Content {
-            pid,
-            address,
+            pid: found.pid,
+            address: found.address,
             token: token.to_hex(),
-            data_dir,
-            version,
-            protocol_version,
-            started_at,
+            data_dir: found.data_dir,
+            version: found.version,
+            protocol_version: found.protocol_version,
+            started_at: found.started_at,
         };
         let failed = |source| DiscoveryError::Write {
-            path: path.clone(),
+            path: found.path.clone(),
             source,
         };
         let text =
             serde_yaml::to_string(&content).map_err(|error| failed(io::Error::other(error)))?;
         // After a crash of the machine there is no server to find.
-        write_private_volatile(&path, &text).map_err(failed)?;
-        Ok(Self { path, token })
+        write_private_volatile(&found.path, &text).map_err(failed)
     }
 
     /// Removes the file, unless another server has put its own there.
     pub(crate) fn remove(&self) {
-        let ours = |found: &Found| found.token.to_hex() == self.token.to_hex();
-        if !read(&self.path).is_ok_and(|found| found.as_ref().is_some_and(ours)) {
+        let ours = |found: &Found| {
+            (found.pid, found.started_at) == (self.found.pid, self.found.started_at)
+        };
+        let path = &self.found.path;
+        if !read(path).is_ok_and(|found| found.as_ref().is_some_and(ours)) {
             return;
         }
-        if let Err(error) = fs::remove_file(&self.path) {
-            tracing::warn!(path = %self.path.display(), %error, "the discovery file cannot be removed");
+        if let Err(error) = fs::remove_file(path) {
+            tracing::warn!(path = %path.display(), %error, "the discovery file cannot be removed");
         }
     }
 }

@@ -92,7 +92,7 @@ async fn a_client_connects_initializes_and_calls() {
 async fn a_server_with_another_token_is_the_wrong_server() {
     let server = TestServer::start(Manner::Right).await;
     let options = ConnectOptions {
-        token: Token::generate().unwrap(),
+        credential: Token::generate().unwrap().into(),
         ..server.options()
     };
     let error = Client::connect(options).await.unwrap_err();
@@ -201,7 +201,7 @@ async fn another_version_is_a_mismatch_that_says_what_to_do() {
 #[tokio::test]
 async fn a_server_of_another_version_can_be_shut_down() {
     let mut server = TestServer::start(Manner::Right).await;
-    let (result, method) = tokio::join!(shut_down(server.options()), async {
+    let (result, method) = tokio::join!(shut_down(server.options(), Duration::ZERO), async {
         let mut socket = server.socket().await;
         let request = socket.request().await;
         socket.error(&request, mismatch()).await;

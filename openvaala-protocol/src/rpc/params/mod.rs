@@ -15,6 +15,7 @@ pub mod provider;
 pub mod server;
 pub mod session;
 pub mod terminal;
+pub mod token;
 pub mod trash;
 pub mod turn;
 pub mod update;

@@ -95,7 +95,16 @@ pub struct StatusResult {
     ts(rename = "ServerShutdownParams")
 )]
 #[serde(deny_unknown_fields)]
-pub struct ShutdownParams {}
+pub struct ShutdownParams {
+    /// How long to wait until no turn runs, at most an hour; what runs then is interrupted. Default: not at all.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    #[cfg_attr(feature = "schema", ts(as = "Option<_>", optional))]
+    pub wait_seconds: u32,
+}
+
+const fn is_zero(number: &u32) -> bool {
+    *number == 0
+}
 
 /// Result of `server/shutdown`: the server has begun to stop.
 #[derive(Clone, Debug, Default, Deserialize, Eq, PartialEq, Serialize)]

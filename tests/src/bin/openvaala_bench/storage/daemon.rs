@@ -7,6 +7,7 @@ use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
 use openvaala_core::protocol::client::{Client, ConnectOptions, Notices};
+use openvaala_core::protocol::handshake::Token;
 use openvaala_core::protocol::id::ConversationId;
 use openvaala_core::protocol::rpc::method;
 use openvaala_core::protocol::rpc::params::conversation::ListParams;
@@ -152,7 +153,7 @@ async fn first_answer(process: &mut Child, state: &Path) -> Result<(Client, Noti
             .into_iter()
             .find(|found| found.pid == pid);
         if let Some(found) = found {
-            let token = found.token.parse()?;
+            let token: Token = found.token.parse()?;
             let peer = Peer {
                 name: "openvaala-bench".to_owned(),
                 version: "0".to_owned(),
