@@ -4,6 +4,7 @@ use std::error::Error;
 use std::fs;
 
 use openvaala_protocol::client::{Client, ConnectOptions, Notices};
+use openvaala_protocol::handshake::Token;
 use openvaala_protocol::rpc::params::server::Peer;
 use serde::Deserialize;
 
@@ -18,6 +19,7 @@ pub(crate) async fn connect(file: &str) -> Result<(Client, Notices), Box<dyn Err
     let found: Discovery = serde_yaml::from_str(&fs::read_to_string(file)?)?;
     let (name, version) = ("example".to_owned(), "1".to_owned());
     // The token is never sent: both sides prove that they have it.
-    let options = ConnectOptions::new(found.address, found.token.parse()?, Peer { name, version });
+    let token: Token = found.token.parse()?;
+    let options = ConnectOptions::new(found.address, token, Peer { name, version });
     Ok(Client::connect(options).await?)
 }
