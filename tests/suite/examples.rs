@@ -304,3 +304,28 @@ fn rust_files(folder: &Path) -> Vec<PathBuf> {
     }
     files
 }
+
+/// What `docs/protocol.md` says is enough for a client in another language.
+#[test]
+fn a_client_in_python_asks_and_shows_the_answer_as_it_comes() {
+    let python = env::var_os("OPENVAALA_SPEC_PYTHON").expect("tests/run sets it");
+    let script = workspace().join("examples/python/client.py");
+    let model = FakeModel::start(|_| Answer::stream().say("As it ").say("comes.").end());
+    let sandbox = Sandbox::new();
+    sandbox.use_model(&model.base_url());
+    let server = sandbox.serve();
+    let file = fs::read_dir(sandbox.state()).unwrap().find_map(|entry| {
+        let path = entry.unwrap().path();
+        let is_discovery = path.extension().is_some_and(|end| end == "yaml");
+        is_discovery.then_some(path)
+    });
+    let mut command = Command::new(python);
+    command
+        .arg(script)
+        .arg(file.expect("a server has a discovery file"))
+        .arg(sandbox.project())
+        .arg("hello");
+    let outcome = Running::start(command).finish().expect_code(0);
+    assert_eq!(outcome.stdout, "As it comes.\ncompleted\n", "{outcome:?}");
+    drop(server);
+}
