@@ -38,7 +38,10 @@ struct Cost {
 async fn s_137_fifty_clients_that_stop_reading_slow_nobody_and_miss_nothing() {
     let quiet = tell(0).await;
     let with_stalled = tell(STALLED).await;
-    println!("{quiet:?} alone, {with_stalled:?} with {STALLED} clients that do not read");
+    println!(
+        "{:?} and {} KiB alone, {:?} and {} KiB with {STALLED} clients that do not read",
+        quiet.time, quiet.memory, with_stalled.time, with_stalled.memory
+    );
     assert!(
         with_stalled.memory < quiet.memory + MOST,
         "{quiet:?} {with_stalled:?}"
