@@ -64,7 +64,7 @@ fn at_once() -> SteadyOptions {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn p_12_p_27_a_view_is_whole_after_a_thousand_cut_connections() {
+async fn p_12_p_27_u_133_a_view_is_whole_after_a_thousand_cut_connections() {
     let dice = Dice::from_environment("coming_back");
     let (sandbox, mut model) = sandbox();
     let server = sandbox.serve();
