@@ -29,12 +29,22 @@ async fn run_marked(marker: &str, line: &str) {
     drop(folder);
 }
 
-/// Both are out of their group when the line has ended.
-const ESCAPES: &str = "setsid -f sleep 1000 >/dev/null 2>&1 </dev/null; \
-     setsid -f sh -c \"trap '' TERM; sleep 1000; sleep 1000\" >/dev/null 2>&1 </dev/null; true";
+/// Both are out of their group when the line has ended: each says so by a file, since `setsid -f` returns before that.
+const ESCAPES: &str = "setsid -f sh -c ': >first; exec sleep 1000' >/dev/null 2>&1 </dev/null; \
+     setsid -f sh -c \": >second; trap '' TERM; sleep 1000; sleep 1000\" >/dev/null 2>&1 </dev/null; \
+     until [ -e first ] && [ -e second ]; do sleep 0.01; done";
 
 fn unique(name: &str) -> String {
     format!("{name}-{}", std::process::id())
+}
+
+/// Waits until both run: while one becomes what it runs it shows no marker.
+async fn two_are_marked(variable: &str, marker: &str) {
+    let deadline = Instant::now() + Duration::from_secs(10);
+    while marked(variable, marker).len() < 2 {
+        assert!(Instant::now() < deadline, "{marker:?} does not run");
+        yield_now().await;
+    }
 }
 
 #[tokio::test]
@@ -66,12 +76,8 @@ async fn leftovers_of_other_runtimes_are_ended_and_own_ones_are_not() {
     let ended = end_leftovers(&prefix, &own).await;
     assert!(ended.len() >= 2, "{ended:?}");
     assert_eq!(leftovers(&prefix, &own), []);
-    // While one becomes what it runs it shows no marker.
-    let deadline = Instant::now() + Duration::from_secs(10);
-    while marked(RUNTIME, &own).len() < 2 || marked(RUNTIME, &other).len() < 2 {
-        assert!(Instant::now() < deadline, "they were ended as well");
-        yield_now().await;
-    }
+    two_are_marked(RUNTIME, &own).await;
+    two_are_marked(RUNTIME, &other).await;
     end_leftovers(&prefix, "").await;
     end_leftovers(&other, "").await;
     assert!(marked(RUNTIME, &own).is_empty() && marked(RUNTIME, &other).is_empty());
@@ -90,7 +96,7 @@ async fn closing_a_workspace_ends_what_left_its_group() {
     let mut process = place.workspace.processes().spawn(command).await.unwrap();
     assert!(process.wait().await.unwrap().success());
     let mark = fs::read_to_string(place.path().join("mark")).unwrap();
-    assert!(marked("OPENVAALA_WORKSPACE", mark.trim()).len() >= 2);
+    two_are_marked("OPENVAALA_WORKSPACE", mark.trim()).await;
     place.workspace.close().await;
     assert!(marked("OPENVAALA_WORKSPACE", mark.trim()).is_empty());
 }
