@@ -10,10 +10,7 @@ use openvaala_core::executor::tool::{ToolContext, ToolError, ToolOutput, TypedTo
 use openvaala_core::model::{ModelError, ModelEvent, ModelRequest};
 use openvaala_core::protocol::conversation::{Session, SessionStatus};
 use openvaala_core::protocol::event::Entry;
-use openvaala_core::protocol::id::SessionId;
-use openvaala_core::protocol::item::Item;
-use openvaala_core::protocol::rpc::params::session::ItemsOrder;
-use openvaala_core::{ConversationHandle, FeedEvent, ItemsQuery, ModelProvider, Subscription};
+use openvaala_core::{ConversationHandle, FeedEvent, ModelProvider, Subscription};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -166,25 +163,4 @@ pub(crate) fn at_rest(sessions: &[Session]) -> bool {
         session.status == SessionStatus::Idle && (session.pending.is_empty() || session.held)
     };
     sessions.iter().all(is_idle)
-}
-
-/// The items of a session, in order.
-pub(crate) async fn items_of(conversation: &ConversationHandle, session: SessionId) -> Vec<Item> {
-    let query = ItemsQuery {
-        session_id: Some(session),
-        order: ItemsOrder::Ascending,
-        limit: 1_000,
-        ..Default::default()
-    };
-    let page = conversation.items(query).await.unwrap();
-    let mut items: Vec<Item> = page
-        .items
-        .into_iter()
-        .map(|entry| match entry {
-            Entry::Item { item, .. } => item,
-            other => panic!("no item: {other:?}"),
-        })
-        .collect();
-    items.sort_by_key(|item| item.head().pos);
-    items
 }

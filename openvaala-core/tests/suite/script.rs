@@ -13,6 +13,7 @@ use openvaala_core::model::{
 };
 use openvaala_core::protocol::conversation::Turn;
 use openvaala_core::protocol::event::Entry;
+use openvaala_core::protocol::id::SessionId;
 use openvaala_core::protocol::item::{Item, ItemKind};
 use openvaala_core::protocol::rpc::params::session::ItemsOrder;
 use openvaala_core::protocol::usage::Usage;
@@ -216,7 +217,16 @@ pub(crate) async fn turn_end(events: &mut Subscription) -> Turn {
 
 /// All items of the root session in order.
 pub(crate) async fn items(conversation: &ConversationHandle) -> Vec<Item> {
+    items_of(conversation, None).await
+}
+
+/// All items of a session, or of the root one, in order.
+pub(crate) async fn items_of(
+    conversation: &ConversationHandle,
+    session: Option<SessionId>,
+) -> Vec<Item> {
     let query = ItemsQuery {
+        session_id: session,
         order: ItemsOrder::Ascending,
         limit: 1_000,
         ..Default::default()

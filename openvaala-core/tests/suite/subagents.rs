@@ -16,8 +16,8 @@ use openvaala_core::{
 use pretty_assertions::assert_eq;
 use serde_json::json;
 
-use super::cast::{Cast, at_rest, background, hold, items_of, latch, spawn, until};
-use super::script::{Step, bash, builder, items, turn_end};
+use super::cast::{Cast, at_rest, background, hold, latch, spawn, until};
+use super::script::{Step, bash, builder, items, items_of, turn_end};
 
 async fn begin(runtime: &Runtime) -> ConversationHandle {
     let conversation = runtime.create(NewConversation::default()).await.unwrap();
@@ -112,7 +112,7 @@ async fn an_agent_in_the_foreground_gives_its_report_as_the_result_of_the_call()
         .iter()
         .find(|session| session.path == "main/review")
         .unwrap();
-    let of_review = items_of(&conversation, review.id).await;
+    let of_review = items_of(&conversation, Some(review.id)).await;
     assert_eq!(
         messages(&of_review),
         [(Some("main".to_owned()), None, "do review".to_owned())]
