@@ -1,4 +1,4 @@
-//! Takes the requests of one client: `initialize` first, then each in a task of its own.
+//! Takes the requests of one client: `initialize` first, then any, many at the same time.
 
 use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
@@ -15,6 +15,7 @@ use tokio::task::JoinSet;
 use tokio::time::{Instant, timeout};
 use tokio_util::task::AbortOnDropHandle;
 
+use super::lane::{self, Work};
 use super::outbox::{Gone, Outbox};
 use super::rate::Rate;
 use super::subscriptions::{self, SubscriptionRequest, What};
@@ -45,6 +46,10 @@ pub(super) struct Requests {
     state: State,
     in_flight: Arc<Semaphore>,
     large: Arc<Semaphore>,
+    /// `None` once closed.
+    lane: Option<mpsc::UnboundedSender<Work>>,
+    lane_task: AbortOnDropHandle<()>,
+    /// What makes large answers, each in a task of its own.
     running: JoinSet<()>,
     /// `None` once closed.
     subscriptions: Option<mpsc::UnboundedSender<SubscriptionRequest>>,
@@ -71,6 +76,9 @@ impl Requests {
             outbox.clone(),
             requests,
         ));
+        // Bounded by them too.
+        let (lane, work) = mpsc::unbounded_channel();
+        let lane_task = tokio::spawn(lane::run(work));
         Self {
             context,
             access,
@@ -81,6 +89,8 @@ impl Requests {
             state: State::New,
             in_flight: Arc::new(Semaphore::new(limits.requests_in_flight)),
             large: Arc::new(Semaphore::new(LARGE)),
+            lane: Some(lane),
+            lane_task: AbortOnDropHandle::new(lane_task),
             running: JoinSet::new(),
             subscriptions: Some(subscriptions),
             subscriptions_task: AbortOnDropHandle::new(task),
@@ -103,9 +113,15 @@ impl Requests {
     /// Waits for the last answers and the last words of the subscriptions; requests that take longer are dropped.
     pub(super) async fn close(&mut self) {
         self.subscriptions = None;
-        let answered = async { while self.running.join_next().await.is_some() {} };
+        self.lane = None;
+        let answered = async {
+            // An error says that it has failed, and answers nothing more.
+            let _ = (&mut self.lane_task).await;
+            while self.running.join_next().await.is_some() {}
+        };
         // With the runtime stopped they all end soon.
         let _ = timeout(LAST_ANSWERS, answered).await;
+        self.lane_task.abort();
         self.running.shutdown().await;
         // It has ended, or has failed and has no last words.
         let _ = (&mut self.subscriptions_task).await;
@@ -207,16 +223,26 @@ impl Requests {
             call => {
                 let large = may_be_large(&call).then(|| Arc::clone(&self.large));
                 let work = work(self.context.clone(), self.outbox.clone(), id, call);
-                self.running.spawn(async move {
-                    // Nothing closes it: there is always one to wait for.
-                    let _turn = match large {
-                        Some(large) => large.acquire_owned().await.ok(),
-                        None => None,
-                    };
-                    // A client that is gone needs no answer.
-                    let _ = work.await;
-                    drop(permit);
-                });
+                match (large, &self.lane) {
+                    (Some(large), _) => {
+                        self.running.spawn(async move {
+                            // Nothing closes it: there is always one to wait for.
+                            let _turn = large.acquire_owned().await;
+                            // A client that is gone needs no answer.
+                            let _ = work.await;
+                            drop(permit);
+                        });
+                    }
+                    (None, Some(lane)) => {
+                        let work = async move {
+                            let _ = work.await;
+                            drop(permit);
+                        };
+                        // Its task ends with this.
+                        let _ = lane.send(Box::pin(work));
+                    }
+                    (None, None) => {}
+                }
                 return;
             }
         };

@@ -1,6 +1,7 @@
 //! One client: a loop that reads its requests, a loop that sends to it, and the work in between.
 
 mod dispatch;
+mod lane;
 mod outbox;
 mod rate;
 mod subscriptions;

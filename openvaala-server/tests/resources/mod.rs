@@ -2,6 +2,7 @@
 
 mod conversations;
 mod lists;
+mod order;
 mod terminals;
 
 use openvaala_protocol::id::ItemId;
