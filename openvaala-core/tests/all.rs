@@ -14,6 +14,7 @@ mod suite {
     pub(crate) mod background;
     pub(crate) mod cast;
     pub(crate) mod check;
+    mod chosen_ids;
     pub(crate) mod compaction;
     pub(crate) mod conversations;
     pub(crate) mod index;

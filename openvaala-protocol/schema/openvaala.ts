@@ -401,7 +401,13 @@ export type ConversationCreateParams = {
   /** The name of the agent that works in it; `null` means the default one. */
   agent?: string | null,
   /** Which tool calls run without a question; `null` means as the configuration says. */
-  approval_mode?: ApprovalMode | null, };
+  approval_mode?: ApprovalMode | null,
+  /** Its id, chosen by the client, a UUID best of version 7; `null` means one that nobody has.
+   *
+   * With it a request whose answer was lost can be sent again: if there is a conversation of that id, the answer is that one
+   * as it is now, whatever else is asked for.
+   */
+  conversation_id?: ConversationId | null, };
 
 /** Result of `conversation/create`. */
 export type ConversationCreateResult = {
@@ -444,7 +450,13 @@ export type ConversationForkParams = {
    *
    * It must not lie between a tool call and its result, nor in a turn that runs.
    */
-  item_id?: ItemId | null, };
+  item_id?: ItemId | null,
+  /** The id of the new conversation, chosen by the client, a UUID best of version 7; `null` means one that nobody has.
+   *
+   * With it a request whose answer was lost can be sent again: if there is a conversation of that id, the answer is that one
+   * as it is now, whatever else is asked for.
+   */
+  new_id?: ConversationId | null, };
 
 /** Result of `conversation/fork`: the new conversation is on disk as a whole. */
 export type ConversationForkResult = {

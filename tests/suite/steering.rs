@@ -361,6 +361,7 @@ impl Run {
                     conversation_id,
                     session_id: None,
                     item_id: None,
+                    new_id: None,
                 };
                 let forked = self
                     .watcher

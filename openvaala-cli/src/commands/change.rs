@@ -9,6 +9,7 @@ use openvaala_protocol::rpc::method::{ConversationFork, ConversationUpdate, Sess
 use openvaala_protocol::rpc::params::update::{
     ConversationUpdateParams, ForkParams, SessionUpdateParams,
 };
+use uuid::Uuid;
 
 use super::exec::model;
 use super::find;
@@ -71,6 +72,7 @@ pub(super) async fn fork(dirs: &Dirs, args: ForkArgs) -> Result<ExitCode, CliErr
         conversation_id: find::id(&client, &args.id).await?,
         session_id: None,
         item_id: args.at,
+        new_id: Some(ConversationId::from_uuid(Uuid::now_v7())),
     };
     let forked = client.call::<ConversationFork>(params).await?;
     client.close().await;

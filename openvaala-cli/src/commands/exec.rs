@@ -5,10 +5,11 @@ use std::process::ExitCode;
 use openvaala_protocol::approval::ApprovalMode;
 use openvaala_protocol::client::Client;
 use openvaala_protocol::conversation::{Conversation, ModelRef, WorkLocation};
-use openvaala_protocol::id::ExecutorId;
+use openvaala_protocol::id::{ConversationId, ExecutorId};
 use openvaala_protocol::rpc::method::ConversationCreate;
 use openvaala_protocol::rpc::params::conversation::CreateParams;
 use openvaala_protocol::rpc::params::session::SendMode;
+use uuid::Uuid;
 
 use super::folder::folder;
 use super::follow::{Follower, Mode, Start, watch};
@@ -109,6 +110,7 @@ fn new_conversation(args: &ExecArgs) -> Result<CreateParams, CliError> {
         model: args.model.as_deref().map(model).transpose()?,
         agent: args.agent.clone(),
         approval_mode: args.approval.map(ApprovalMode::from),
+        conversation_id: Some(ConversationId::from_uuid(Uuid::now_v7())),
     })
 }
 

@@ -18,6 +18,8 @@ pub struct ForkConversation {
     pub session: Option<SessionId>,
     /// The last item that the new one has; `None` means all, but for a turn that runs.
     pub at: Option<ItemId>,
+    /// The id of the new one; `None` means one that nobody has.
+    pub to: Option<ConversationId>,
 }
 
 impl ForkConversation {
@@ -28,6 +30,7 @@ impl ForkConversation {
             conversation,
             session: None,
             at: None,
+            to: None,
         }
     }
 
@@ -44,18 +47,27 @@ impl ForkConversation {
         self.at = item;
         self
     }
+
+    /// The same with an id of the caller's choice, so that asking twice forks once.
+    #[must_use]
+    pub const fn to(mut self, id: Option<ConversationId>) -> Self {
+        self.to = id;
+        self
+    }
 }
 
 impl Runtime {
     /// Begins a new conversation with what was said and done in another one; nothing of that one changes.
     ///
     /// It works at the same locations, with the session's model and agent, and has the same title. Its items keep their ids; inputs
-    /// that wait are not copied. It is on disk as a whole when this returns; dropping the future does not stop it.
+    /// that wait are not copied. It is on disk as a whole when this returns; dropping the future does not stop it. If there is a
+    /// conversation of the [chosen id](ForkConversation::to) already, that one is given.
     ///
     /// # Errors
     /// [`RuntimeError::ConversationNotFound`], [`RuntimeError::SessionNotFound`], [`RuntimeError::InvalidCut`] behind a tool call whose
     /// result comes later and in a turn that runs, [`RuntimeError::InvalidInput`] for an item that is not there or if there is
-    /// nothing to copy yet, or the storage's error: then there is no new conversation.
+    /// nothing to copy yet, [`RuntimeError::InTrashAlready`] for the id of a deleted one, or the storage's error: then there is no
+    /// new conversation.
     pub async fn fork(&self, fork: ForkConversation) -> Result<ConversationHandle, RuntimeError> {
         // What a crash has left open has its end then, and the conversation stays open meanwhile.
         let _open = self.open(fork.conversation).await?;
@@ -64,7 +76,9 @@ impl Runtime {
             session: fork.session,
             at: fork.at,
         };
-        self.ask(|reply| Command::Fork { source, reply }).await?
+        let to = fork.to;
+        self.ask(|reply| Command::Fork { source, to, reply })
+            .await?
     }
 }
 
@@ -72,8 +86,8 @@ impl Runtime {
 pub(super) async fn fork(
     deps: &ConversationDeps,
     source: Source,
-) -> Result<ConversationId, RuntimeError> {
-    let id = ConversationId::from_uuid(deps.ids.next());
+    id: ConversationId,
+) -> Result<(), RuntimeError> {
     let given = Given {
         id,
         session: SessionId::from_uuid(deps.ids.next()),
@@ -82,5 +96,5 @@ pub(super) async fn fork(
     };
     fork::fork(&deps.log, source, given).await?;
     tracing::info!(conversation = %id, from = %source.conversation, "a conversation was forked");
-    Ok(id)
+    Ok(())
 }

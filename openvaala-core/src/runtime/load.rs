@@ -16,9 +16,10 @@ use crate::error::RuntimeError;
 use crate::journal::Batch;
 use crate::session::{Inputs, SessionSetup, SessionStart, open_session};
 
-/// Makes a new conversation; where there is staging it lies in memory only.
+/// Makes a new conversation of that id; where there is staging it lies in memory only.
 pub(super) async fn create(
     deps: &ConversationDeps,
+    id: ConversationId,
     new: NewConversation,
 ) -> Result<ConversationStart, RuntimeError> {
     let definitions = deps.definitions.borrow().clone();
@@ -38,7 +39,6 @@ pub(super) async fn create(
         )
         .collect();
     let now = deps.clock.now();
-    let id = ConversationId::from_uuid(deps.ids.next());
     let session = SessionId::from_uuid(deps.ids.next());
     let state = ConversationState {
         id,

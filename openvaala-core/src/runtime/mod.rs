@@ -70,6 +70,8 @@ pub struct NewConversation {
     pub agent: Option<String>,
     /// Which tool calls run without a question; `None` means as the runtime is configured.
     pub approval_mode: Option<ApprovalMode>,
+    /// Its id; `None` means one that nobody has.
+    pub id: Option<ConversationId>,
 }
 
 impl NewConversation {
@@ -81,6 +83,7 @@ impl NewConversation {
             model,
             agent: None,
             approval_mode: None,
+            id: None,
         }
     }
 
@@ -95,6 +98,13 @@ impl NewConversation {
     #[must_use]
     pub fn with_agent(mut self, name: impl Into<String>) -> Self {
         self.agent = Some(name.into());
+        self
+    }
+
+    /// The same with an id of the caller's choice, so that asking twice creates one.
+    #[must_use]
+    pub const fn with_id(mut self, id: Option<ConversationId>) -> Self {
+        self.id = id;
         self
     }
 
@@ -153,10 +163,12 @@ impl Runtime {
 
     /// Creates an empty conversation.
     ///
-    /// With the feature `sqlite` nothing of it is written to the log storage before its first message.
+    /// With the feature `sqlite` nothing of it is written to the log storage before its first message. If there is a
+    /// conversation of the [chosen id](NewConversation::id) already, that one is given as it is.
     ///
     /// # Errors
-    /// Names a provider or executor that there is not, or a folder that cannot be worked in.
+    /// Names a provider or executor that there is not, or a folder that cannot be worked in;
+    /// [`RuntimeError::InTrashAlready`] for the id of a deleted one.
     pub async fn create(&self, new: NewConversation) -> Result<ConversationHandle, RuntimeError> {
         self.ask(|reply| Command::Create {
             new: Box::new(new),

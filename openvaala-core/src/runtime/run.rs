@@ -1,5 +1,7 @@
 //! The runtime's loop: the one owner of the table of open conversations.
 
+mod begin;
+
 use std::collections::HashMap;
 use std::time::Duration;
 
@@ -11,7 +13,6 @@ use tokio::task::JoinSet;
 use tokio::time::{Instant, MissedTickBehavior, interval_at, sleep_until, timeout};
 
 use super::close::{CloseReply, Closed};
-use super::fork::fork;
 use super::trash::{TrashCommand, TrashQueue, perform};
 use super::unload::{Unused, until_next_look};
 use super::{NewConversation, RuntimeStatus, load};
@@ -57,6 +58,8 @@ pub(super) enum Command {
     },
     Fork {
         source: Source,
+        /// The id of the new one, if whoever asks has chosen it.
+        to: Option<ConversationId>,
         reply: Reply<ConversationHandle>,
     },
     Approvals {
@@ -84,8 +87,8 @@ pub(super) struct RuntimeLoop {
 
 enum Done {
     Created {
+        id: ConversationId,
         start: Result<Box<ConversationStart>, RuntimeError>,
-        reply: Reply<ConversationHandle>,
     },
     Opened {
         id: ConversationId,
@@ -104,8 +107,8 @@ enum Done {
     /// What was asked of the trash is done.
     Trashed,
     Forked {
-        forked: Result<ConversationId, RuntimeError>,
-        reply: Reply<ConversationHandle>,
+        id: ConversationId,
+        forked: Result<(), RuntimeError>,
     },
 }
 
@@ -173,21 +176,9 @@ impl RuntimeLoop {
             {
                 let _ = reply.send(Err(RuntimeError::Stopped));
             }
-            Command::Create { new, reply } => {
-                let deps = self.deps.clone();
-                self.work.spawn(async move {
-                    let start = load::create(&deps, *new).await.map(Box::new);
-                    Done::Created { start, reply }
-                });
-            }
+            Command::Create { new, reply } => self.create(*new, reply),
             Command::Open { id, reply } => self.open(id, reply),
-            Command::Fork { source, reply } => {
-                let deps = self.deps.clone();
-                self.work.spawn(async move {
-                    let forked = fork(&deps, source).await;
-                    Done::Forked { forked, reply }
-                });
-            }
+            Command::Fork { source, to, reply } => self.fork(source, to, reply),
             Command::Loaded { id, reply } => {
                 let is_loaded = !self.unloading.contains_key(&id);
                 let loaded = self.open.get(&id).filter(|_| is_loaded).cloned();
@@ -378,19 +369,7 @@ impl RuntimeLoop {
 
     fn done(&mut self, done: Done) {
         match done {
-            Done::Created {
-                start: Ok(start),
-                reply,
-            } => {
-                let handle = self.start(*start);
-                let _ = reply.send(Ok(handle));
-            }
-            Done::Created {
-                start: Err(error),
-                reply,
-            } => {
-                let _ = reply.send(Err(error));
-            }
+            Done::Created { id, start } => self.created(id, start),
             Done::Opened {
                 start: Ok(start), ..
             } => {
@@ -401,12 +380,7 @@ impl RuntimeLoop {
                     Done::Settled { handle }
                 });
             }
-            Done::Settled { handle } => {
-                for reply in self.opening.remove(&handle.id()).unwrap_or_default() {
-                    let _ = reply.send(Ok(handle.clone()));
-                }
-                self.next_of_trash();
-            }
+            Done::Settled { handle } => self.opened(&handle),
             Done::Opened {
                 id,
                 start: Err(error),
@@ -414,13 +388,7 @@ impl RuntimeLoop {
                 if matches!(error, RuntimeError::ConversationNotFound { .. }) {
                     self.deps.index.remove(id);
                 }
-                let mut error = Some(error);
-                for reply in self.opening.remove(&id).unwrap_or_default() {
-                    // The first is told the cause; the others, who asked at the same moment, may ask again.
-                    let error = error.take().unwrap_or(RuntimeError::Overloaded);
-                    let _ = reply.send(Err(error));
-                }
-                self.next_of_trash();
+                self.not_opened(id, error);
             }
             Done::Trashed => self.trashed(),
             // One that ends is opened anew once it has.
@@ -432,18 +400,27 @@ impl RuntimeLoop {
                     self.open_for_those_who_wait(id);
                 }
             }
-            Done::Forked {
-                forked: Ok(id),
-                reply,
-            } => self.open(id, reply),
-            Done::Forked {
-                forked: Err(error),
-                reply,
-            } => {
-                let _ = reply.send(Err(error));
-            }
+            Done::Forked { id, forked } => self.forked(id, forked),
             Done::Stopped | Done::Told => {}
         }
+    }
+
+    /// Gives a conversation to all who wait for it to be open.
+    fn opened(&mut self, handle: &ConversationHandle) {
+        for reply in self.opening.remove(&handle.id()).unwrap_or_default() {
+            let _ = reply.send(Ok(handle.clone()));
+        }
+        self.next_of_trash();
+    }
+
+    fn not_opened(&mut self, id: ConversationId, error: RuntimeError) {
+        let mut error = Some(error);
+        for reply in self.opening.remove(&id).unwrap_or_default() {
+            // The first is told the cause; the others, who asked at the same moment, may ask again.
+            let error = error.take().unwrap_or(RuntimeError::Overloaded);
+            let _ = reply.send(Err(error));
+        }
+        self.next_of_trash();
     }
 
     /// What was read for an opening also puts the row right, should it be missing or old.

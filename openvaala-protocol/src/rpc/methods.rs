@@ -23,12 +23,13 @@ use super::rights::Right;
 pub trait Method {
     /// Its name on the wire.
     const NAME: &'static str;
-    /// Whether carrying it out twice is the same as once, so that a client whose answer was lost may send it again.
-    const REPEATABLE: bool;
     /// What it takes.
     type Params: DeserializeOwned + Serialize + Send;
     /// What it gives.
     type Result: DeserializeOwned + Serialize + Send;
+
+    /// Whether carrying it out twice is the same as once, so that a client whose answer was lost may send it again.
+    fn may_repeat(params: &Self::Params) -> bool;
 }
 
 /// One notification of the protocol, as a type.
@@ -49,12 +50,24 @@ pub struct MethodInfo {
     pub about: &'static str,
     /// The errors it gives besides those that any method can give.
     pub errors: &'static [ErrorCode],
-    /// Whether a client whose answer was lost may send it again: carrying it out twice is the same as once.
-    pub repeatable: bool,
+    /// When a client whose answer was lost may send it again: carrying it out twice is the same as once.
+    pub repeatable: Repeatable,
     /// What the token of the connection must allow: all of these.
     pub rights: &'static [Right],
     /// The protocol version that brought it.
     pub since: &'static str,
+}
+
+/// When a request may be sent again whose answer was lost.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+#[non_exhaustive]
+pub enum Repeatable {
+    /// Always.
+    Yes,
+    /// If the client has given this parameter.
+    With(&'static str),
+    /// Never: it does something each time.
+    No,
 }
 
 impl MethodInfo {
@@ -79,11 +92,11 @@ pub struct NotificationInfo {
 
 macro_rules! methods {
     ($($(#[doc = $about:literal])+ $variant:ident = $name:literal: $($params:ident)::+ => $($result:ident)::+,
-        [$($error:ident),*], [$($right:ident),*], $since:literal $(, $once:ident)?;)+) => {
+        [$($error:ident),*], [$($right:ident),*], $since:literal $(, $once:ident $(unless $field:ident)?)?;)+) => {
         /// The methods as types.
         pub mod method {
             #[allow(unused_imports, reason = "not every row names every module")]
-            use super::{agent, approval, check, compaction, conversation, executor, is_repeatable, model, pending, provider, server, session, terminal, token, trash, turn, update, usage};
+            use super::{agent, approval, check, compaction, conversation, executor, repeatable, Repeatable, model, pending, provider, server, session, terminal, token, trash, turn, update, usage};
 
             $($(#[doc = $about])+
             #[derive(Clone, Copy, Debug)]
@@ -91,9 +104,18 @@ macro_rules! methods {
 
             impl super::Method for $variant {
                 const NAME: &'static str = $name;
-                const REPEATABLE: bool = is_repeatable(&[$(stringify!($once))?]);
                 type Params = $($params)::+;
                 type Result = $($result)::+;
+
+                #[allow(unused_variables, reason = "most rows do not depend on them")]
+                fn may_repeat(params: &Self::Params) -> bool {
+                    let given: &[bool] = &[$($(params.$field.is_some())?)?];
+                    match repeatable(&[$(stringify!($once))?], &[$($(stringify!($field))?)?]) {
+                        Repeatable::Yes => true,
+                        Repeatable::With(_) => given.contains(&true),
+                        Repeatable::No => false,
+                    }
+                }
             })+
         }
 
@@ -123,7 +145,7 @@ macro_rules! methods {
             name: $name,
             about: concat!($($about, "\n"),+),
             errors: &[$($error),*],
-            repeatable: is_repeatable(&[$(stringify!($once))?]),
+            repeatable: repeatable(&[$(stringify!($once))?], &[$($(stringify!($field))?)?]),
             rights: &[$(Right::$right),*],
             since: $since,
         },)+];
@@ -207,9 +229,13 @@ macro_rules! notifications {
     };
 }
 
-/// A row of the table ends with `once` if its method does something each time.
-const fn is_repeatable(once: &[&str]) -> bool {
-    once.is_empty()
+/// A row of the table ends with `once` if its method does something each time, `unless` a parameter makes it do so once.
+const fn repeatable(once: &[&str], unless: &[&'static str]) -> Repeatable {
+    match (once, unless) {
+        ([], _) => Repeatable::Yes,
+        (_, [field, ..]) => Repeatable::With(field),
+        _ => Repeatable::No,
+    }
 }
 
 methods! {
@@ -235,7 +261,7 @@ methods! {
     /// index anew. No byte is thrown away, and a damaged line in the middle is never touched.
     ServerCheck = "server/check": check::CheckParams => check::CheckResult, [ConversationNotFound, Runtime], [Admin], "0.1";
     /// Creates an empty conversation; nothing is written to disk before its first message.
-    ConversationCreate = "conversation/create": conversation::CreateParams => conversation::CreateResult, [Runtime], [Send], "0.1", once;
+    ConversationCreate = "conversation/create": conversation::CreateParams => conversation::CreateResult, [Runtime], [Send], "0.1", once unless conversation_id;
     /// Lists conversations, the last used first.
     ConversationList = "conversation/list": conversation::ListParams => conversation::ListResult, [Runtime], [Watch], "0.1";
     /// Gives a conversation's state and that of its sessions and turns.
@@ -295,7 +321,7 @@ methods! {
     /// Reads what such a command has written; what its agent has read of it makes no difference.
     TerminalRead = "terminal/read": terminal::ReadParams => terminal::ReadResult, [TerminalNotFound, ConversationNotFound, SessionNotFound, Runtime], [Watch], "0.1";
     /// Writes to the input of such a command.
-    TerminalWrite = "terminal/write": terminal::WriteParams => terminal::WriteResult, [TerminalNotFound, ConversationNotFound, SessionNotFound, Runtime], [Send], "0.1", once;
+    TerminalWrite = "terminal/write": terminal::WriteParams => terminal::WriteResult, [TerminalNotFound, ConversationNotFound, SessionNotFound, Runtime], [Send], "0.1", once unless at;
     /// Ends such a command with all that it has started; one that has ended stays as it is.
     TerminalKill = "terminal/kill": terminal::KillParams => terminal::KillResult, [TerminalNotFound, ConversationNotFound, SessionNotFound, Runtime], [Send], "0.1";
     /// Lists the configured agents.
@@ -348,7 +374,7 @@ methods! {
     ///
     /// It works at the same locations with the same model and agent, and says in `forked_from` where it comes from. A cut that would
     /// separate a call from its result is refused with `invalid_params`, which names the nearest items that can be cut behind.
-    ConversationFork = "conversation/fork": update::ForkParams => update::ForkResult, [ConversationNotFound, SessionNotFound, Runtime], [Send], "0.1", once;
+    ConversationFork = "conversation/fork": update::ForkParams => update::ForkResult, [ConversationNotFound, SessionNotFound, Runtime], [Send], "0.1", once unless new_id;
     /// Puts a summary in the place of what was said so far; the old items stay in the log.
     ///
     /// The model of the session writes it. With `preview` nothing changes but the count of tokens. The result comes

@@ -11,8 +11,8 @@ mod rights;
 pub use self::envelope::{Incoming, Notification, Outgoing, Request, RequestId, Response};
 pub use self::error::{ERRORS, ErrorCode, ErrorInfo, RpcError};
 pub use self::methods::{
-    Call, METHODS, Method, MethodInfo, NOTIFICATIONS, Notice, NoticeKind, NotificationInfo, method,
-    notification,
+    Call, METHODS, Method, MethodInfo, NOTIFICATIONS, Notice, NoticeKind, NotificationInfo,
+    Repeatable, method, notification,
 };
 #[cfg(feature = "schema")]
 pub(crate) use self::methods::{method_types, notification_types};

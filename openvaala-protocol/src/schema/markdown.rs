@@ -7,7 +7,7 @@ use serde_json::{Map, Value};
 use super::json::{definitions, error_name};
 use super::names;
 use crate::item::ItemKind;
-use crate::rpc::{ERRORS, ErrorCode, Right};
+use crate::rpc::{ERRORS, ErrorCode, Repeatable, Right};
 
 /// The whole of `docs/protocol.md`.
 #[must_use]
@@ -51,10 +51,10 @@ fn methods(text: &mut String) {
         if !errors.is_empty() {
             let _ = writeln!(text, "- Errors of its own: {}", errors.join(", "));
         }
-        let again = if method.info.repeatable {
-            "yes"
-        } else {
-            "no: it does something each time"
+        let again = match method.info.repeatable {
+            Repeatable::Yes => "yes".to_owned(),
+            Repeatable::With(field) => format!("yes, if it has `{field}`"),
+            Repeatable::No => "no: it does something each time".to_owned(),
         };
         let _ = writeln!(
             text,

@@ -49,7 +49,7 @@ const REQUESTS: &[(&str, &str)] = &[
     ),
     (
         "conversation/create",
-        r#"{"executors":[{"executor":"local","root":"/w"}],"model":{"provider":"p","model":"m","effort":"high"},"agent":"reviewer","approval_mode":"ask"}"#,
+        r#"{"executors":[{"executor":"local","root":"/w"}],"model":{"provider":"p","model":"m","effort":"high"},"agent":"reviewer","approval_mode":"ask","conversation_id":"0192d3f5-8c1e-7a5b-9c2d-3e4f5a6b7c8d"}"#,
     ),
     (
         "conversation/list",
@@ -119,7 +119,7 @@ const REQUESTS: &[(&str, &str)] = &[
     ),
     (
         "conversation/fork",
-        r#"{"conversation_id":"0192d3f5-8c1e-7a5b-9c2d-3e4f5a6b7c8d","session_id":null,"item_id":"0192d3f5-8c1e-7a5b-9c2d-000000000002"}"#,
+        r#"{"conversation_id":"0192d3f5-8c1e-7a5b-9c2d-3e4f5a6b7c8d","session_id":null,"item_id":"0192d3f5-8c1e-7a5b-9c2d-000000000002","new_id":"0192d3f5-8c1e-7a5b-9c2d-3e4f5a6b7c8e"}"#,
     ),
     (
         "session/compact",

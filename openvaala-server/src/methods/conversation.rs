@@ -34,6 +34,7 @@ pub(crate) async fn create(
         model,
         agent,
         approval_mode,
+        conversation_id,
     } = params;
     if executors.is_empty() {
         let root = context.facts.working_dir.to_string_lossy().into_owned();
@@ -42,7 +43,9 @@ pub(crate) async fn create(
             root,
         });
     }
-    let mut new = NewConversation::new(executors, model).with_approval_mode(approval_mode);
+    let mut new = NewConversation::new(executors, model)
+        .with_approval_mode(approval_mode)
+        .with_id(conversation_id);
     new.agent = agent;
     let conversation = context
         .runtime

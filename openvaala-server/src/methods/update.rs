@@ -45,7 +45,8 @@ pub(crate) async fn session(
 pub(crate) async fn fork(context: &Context, params: ForkParams) -> Result<ForkResult, RpcError> {
     let fork = ForkConversation::of(params.conversation_id)
         .session(params.session_id)
-        .at(params.item_id);
+        .at(params.item_id)
+        .to(params.new_id);
     let forked = context.runtime.fork(fork).await;
     let forked = forked.map_err(|error| rpc_error(&error))?;
     let (conversation, session) = begun(&forked).await?;

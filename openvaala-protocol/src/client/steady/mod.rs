@@ -131,7 +131,7 @@ impl SteadyClient {
     /// Calls a method and waits for its result, also while there is no connection.
     ///
     /// A call that never reached the server is made again over the next connection. One whose answer was lost is made
-    /// again only if its method may be repeated ([`Method::REPEATABLE`]), since nobody knows whether it was carried out.
+    /// again only if it may be repeated ([`Method::may_repeat`]), since nobody knows whether it was carried out.
     ///
     /// # Errors
     /// [`ClientError::Rpc`] with the server's error; [`ClientError::Disconnected`] with `sent: true` for a call that may not be
@@ -146,7 +146,7 @@ impl SteadyClient {
             let connected = next_connection(&mut state, number).await?;
             number = connected.number + 1;
             match connected.client.call::<M>(params.clone()).await {
-                Err(ClientError::Disconnected { sent, .. }) if !sent || M::REPEATABLE => {}
+                Err(ClientError::Disconnected { sent, .. }) if !sent || M::may_repeat(&params) => {}
                 answered => return answered,
             }
         }

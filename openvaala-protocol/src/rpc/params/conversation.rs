@@ -29,6 +29,11 @@ pub struct CreateParams {
     pub agent: Option<String>,
     /// Which tool calls run without a question; `None` means as the configuration says.
     pub approval_mode: Option<ApprovalMode>,
+    /// Its id, chosen by the client, a UUID best of version 7; `None` means one that nobody has.
+    ///
+    /// With it a request whose answer was lost can be sent again: if there is a conversation of that id, the answer is that one
+    /// as it is now, whatever else is asked for.
+    pub conversation_id: Option<ConversationId>,
 }
 
 /// Result of `conversation/create`.

@@ -84,6 +84,12 @@ pub struct ForkParams {
     /// It must not lie between a tool call and its result, nor in a turn that runs.
     #[serde(default)]
     pub item_id: Option<ItemId>,
+    /// The id of the new conversation, chosen by the client, a UUID best of version 7; `None` means one that nobody has.
+    ///
+    /// With it a request whose answer was lost can be sent again: if there is a conversation of that id, the answer is that one
+    /// as it is now, whatever else is asked for.
+    #[serde(default)]
+    pub new_id: Option<ConversationId>,
 }
 
 /// Result of `conversation/fork`: the new conversation is on disk as a whole.
