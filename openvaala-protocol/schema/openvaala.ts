@@ -1413,7 +1413,11 @@ export type SessionSnapshot = {
   /** The last entries of its log, oldest first. */
   items: Array<Entry>,
   /** Where `session/items` goes on backwards; `null` if `items` has all. */
-  before: number | null, };
+  before: number | null,
+  /** The questions whether a tool call may run that nobody has answered, the oldest first: items of its log, which may lie
+   * before `items`.
+   */
+  questions: Array<Item>, };
 
 /** Whether a session is at work. */
 export type SessionStatus = "idle" | "running" | "degraded";

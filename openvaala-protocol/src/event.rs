@@ -164,4 +164,9 @@ pub struct SessionSnapshot {
     /// Where `session/items` goes on backwards; `None` if `items` has all.
     #[cfg_attr(feature = "schema", ts(type = "number | null"))]
     pub before: Option<u64>,
+    /// The questions whether a tool call may run that nobody has answered, the oldest first: items of its log, which may lie
+    /// before `items`.
+    #[serde(default)]
+    #[cfg_attr(feature = "schema", ts(as = "Vec<crate::item::ItemShape<'static>>"))]
+    pub questions: Vec<Item>,
 }

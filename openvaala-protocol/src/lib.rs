@@ -36,6 +36,7 @@ pub mod conversation;
 pub mod event;
 pub mod id;
 pub mod item;
+pub mod questions;
 pub mod rpc;
 pub mod time;
 pub mod usage;

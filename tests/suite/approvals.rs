@@ -3,10 +3,10 @@
 use std::fs;
 
 use openvaala_protocol::approval::{ApprovalAnswer, ApprovalMode, ApprovalScope};
-use openvaala_protocol::client::ClientError;
+use openvaala_protocol::client::{ClientError, VIEW_ITEMS, View};
 use openvaala_protocol::conversation::TurnStatus;
 use openvaala_protocol::event::Entry;
-use openvaala_protocol::id::ConversationId;
+use openvaala_protocol::id::{ConversationId, ItemId};
 use openvaala_protocol::item::{Approval, ApprovalState};
 use openvaala_protocol::rpc::params::approval::{AnswerParams, ListParams, OpenApproval};
 use openvaala_protocol::rpc::params::session::{InterruptParams, InterruptScope};
@@ -261,7 +261,15 @@ async fn outlives(end: End) {
     let expected = vec![asked.clone()];
     assert_eq!(list(&watcher, Some(conversation)).await, expected);
     assert_eq!(list(&watcher, None).await, expected);
-    watcher.subscribe(conversation, None).await;
+    let subscribed = watcher.subscribe(conversation, None).await;
+    let mut view = View::begin(subscribed, VIEW_ITEMS).unwrap();
+    let session = asked.session_id;
+    let open: Vec<ItemId> = view
+        .questions(session)
+        .iter()
+        .map(|it| it.head().id)
+        .collect();
+    assert_eq!(open, [asked.approval_id]);
     assert!(!sandbox.project().join("made").exists());
     let (yes, once) = (ApprovalAnswer::Approve, ApprovalScope::Once);
     let approved = answer(&watcher, &asked, yes, once).await.unwrap();
@@ -272,6 +280,12 @@ async fn outlives(end: End) {
     assert_eq!(made(), "ran\n");
     let late = answer(&watcher, &asked, yes, once).await;
     assert_eq!(code(late), Some(ErrorCode::ApprovalAnswered));
+    let cursor = view.cursor().clone();
+    let missed = watcher.subscribe(conversation, Some(cursor)).await;
+    view.resume(missed).unwrap();
+    assert_eq!(view.questions(session), []);
+    let anew = watcher.subscribe(conversation, None).await.snapshot;
+    assert_eq!(Some(view.snapshot(VIEW_ITEMS)), anew);
 
     let items = logged_items(&sandbox.conversations()[0]);
     let approvals = of_kind(&items, "approval");

@@ -3,6 +3,7 @@
 //! It takes every flushed entry and every live text in order, keeps the live view, and answers a subscription with
 //! what there is up to a point together with all that comes after it, so there is no gap and no double.
 
+mod past;
 mod subscriber;
 mod together;
 mod told;
@@ -13,15 +14,15 @@ use std::mem;
 use std::sync::Arc;
 
 use openvaala_protocol::conversation::{Conversation, Session, Turn};
-use openvaala_protocol::event::{
-    Delta, Entry, Live, PartialItem, ResumeCursor, SessionSnapshot, Snapshot,
-};
+use openvaala_protocol::event::{Delta, Entry, Live, PartialItem, ResumeCursor};
 use openvaala_protocol::id::{ConversationId, ItemId, SessionId};
-use openvaala_storage::{LogStorage, Order, ReadOptions};
+use openvaala_protocol::questions::OpenQuestions;
+use openvaala_storage::LogStorage;
 use tokio::sync::oneshot;
 use tokio::task::JoinSet;
 use tokio::time::{Instant, sleep_until};
 
+use self::past::{read_up_to, up_to};
 pub use self::subscriber::Subscription;
 use self::subscriber::{Subscriber, subscriber};
 use self::together::Together;
@@ -34,10 +35,6 @@ use crate::mailbox::{self, mailbox};
 
 /// What waits for the feed at most; who writes waits, since nothing in the feed waits for anybody.
 const INBOX: usize = 1_024;
-/// How many items of a session a snapshot has.
-const SNAPSHOT_ITEMS: usize = 100;
-/// How many missing entries are given one by one; beyond that a snapshot is less.
-const REPLAY: u64 = 1_000;
 /// How much text of an unfinished item is kept for snapshots: its end.
 const PARTIAL_BYTES: usize = 256 << 10;
 
@@ -120,6 +117,7 @@ pub(crate) fn feed(
     state: ConversationState,
     states: &States,
     position: Position,
+    questions: OpenQuestions,
 ) -> (FeedSender, impl Future<Output = ()> + use<>) {
     let (sender, receiver) = mailbox(INBOX);
     let mut last_turns = BTreeMap::new();
@@ -136,6 +134,7 @@ pub(crate) fn feed(
             sessions: states.wire_sessions(),
             last_turns,
             partials: BTreeMap::new(),
+            questions,
             position,
         },
         early: BTreeMap::new(),
@@ -168,6 +167,7 @@ struct View {
     sessions: Vec<Session>,
     last_turns: BTreeMap<SessionId, Box<Turn>>,
     partials: BTreeMap<ItemId, Box<PartialItem>>,
+    questions: OpenQuestions,
     position: Position,
 }
 
@@ -364,6 +364,7 @@ impl Feed {
 impl View {
     /// Takes in an entry; a conversation's entry is completed with what only the feed knows.
     fn take(&mut self, entry: Entry) -> Entry {
+        self.questions.take(&entry);
         match entry {
             Entry::Conversation { seq, conversation } => {
                 self.position.metadata = seq;
@@ -466,114 +467,4 @@ fn metadata_seq(entry: &Entry) -> Option<u64> {
         }
         _ => None,
     }
-}
-
-/// Exactly the entries between two positions, or a snapshot of the later one.
-async fn read_up_to(
-    id: ConversationId,
-    log: &Arc<dyn LogStorage>,
-    view: View,
-    from: Option<Position>,
-) -> Result<(Option<Snapshot>, Vec<Entry>), RuntimeError> {
-    if let Some(from) = from {
-        // A cursor beyond the log comes from another life of it (a restored backup): begin anew.
-        if let Some(missing) = missing(&from, &view.position)
-            && missing <= REPLAY
-        {
-            return Ok((None, entries_between(id, log, &from, &view).await?));
-        }
-    }
-    Ok((Some(snapshot(id, log, view).await?), Vec::new()))
-}
-
-/// How many entries lie between two positions; `None` if the first is not before the second.
-fn missing(from: &Position, to: &Position) -> Option<u64> {
-    let known = |id: &SessionId| to.sessions.contains_key(id) || from.session(*id) == 0;
-    if !from.sessions.keys().all(known) {
-        return None;
-    }
-    let metadata = to.metadata.checked_sub(from.metadata)?;
-    to.sessions.iter().try_fold(metadata, |sum, (id, seq)| {
-        Some(sum + seq.checked_sub(from.session(*id))?)
-    })
-}
-
-async fn entries_between(
-    id: ConversationId,
-    log: &Arc<dyn LogStorage>,
-    from: &Position,
-    view: &View,
-) -> Result<Vec<Entry>, RuntimeError> {
-    let mut entries = Vec::new();
-    for (session, to) in &view.position.sessions {
-        let mut cursor = from.session(*session);
-        while cursor < *to {
-            let (page, next) = query::page(log, id, *session, up_to(cursor, *to)).await?;
-            entries.extend(page);
-            // A page may end before its limit: only the lack of a next one is the end.
-            cursor = next.unwrap_or(*to);
-        }
-    }
-    let newest = view.conversation();
-    let mut cursor = from.metadata;
-    while cursor < view.position.metadata {
-        let options = up_to(cursor, view.position.metadata);
-        let (page, next) = query::metadata_page(log, id, options).await?;
-        entries.extend(page.into_iter().map(|entry| match entry {
-            // Whether it runs, and since when it is as it is, only the feed knows.
-            Entry::Conversation { seq, conversation } => Entry::Conversation {
-                seq,
-                conversation: Conversation {
-                    status: newest.status,
-                    updated_at: newest.updated_at,
-                    damaged: newest.damaged.clone(),
-                    ..conversation
-                },
-            },
-            other => other,
-        }));
-        cursor = next.unwrap_or(view.position.metadata);
-    }
-    Ok(entries)
-}
-
-/// Reads the entries after `from`, `to` the last of them.
-fn up_to(from: u64, to: u64) -> ReadOptions {
-    let count = usize::try_from(to.saturating_sub(from)).unwrap_or(usize::MAX);
-    ReadOptions::default().cursor(from).limit(count)
-}
-
-async fn snapshot(
-    id: ConversationId,
-    log: &Arc<dyn LogStorage>,
-    view: View,
-) -> Result<Snapshot, RuntimeError> {
-    let conversation = view.conversation();
-    let mut sessions = Vec::new();
-    for session in view.sessions {
-        let (mut items, mut before) = (Vec::new(), None);
-        let last = view.position.session(session.id);
-        if last > 0 {
-            let options = ReadOptions::default()
-                .order(Order::Descending)
-                .cursor(last + 1)
-                .limit(SNAPSHOT_ITEMS);
-            (items, before) = query::page(log, id, session.id, options).await?;
-            items.reverse();
-        }
-        let turn = view
-            .last_turns
-            .get(&session.id)
-            .map(|turn| (**turn).clone());
-        sessions.push(SessionSnapshot {
-            session,
-            turn,
-            items,
-            before,
-        });
-    }
-    Ok(Snapshot {
-        conversation,
-        sessions,
-    })
 }

@@ -14,6 +14,7 @@ use futures::future::join_all;
 use openvaala_executor::Workspace;
 use openvaala_protocol::conversation::{Conversation, WorkLocation};
 use openvaala_protocol::id::{ConversationId, ItemId, SessionId};
+use openvaala_protocol::questions::OpenQuestions;
 use openvaala_storage::{Error, Fingerprint, LogStorage};
 use tokio::sync::{mpsc, oneshot, watch};
 use tokio::task::JoinSet;
@@ -92,7 +93,15 @@ pub(crate) fn start(
         sessions: start.last_items.iter().copied().collect(),
     };
     let log = Arc::clone(&deps.log);
-    let (feed, feeding) = feed(id, log, start.state.clone(), &start.states, position);
+    let questions = open_questions(&start.sessions);
+    let (feed, feeding) = feed(
+        id,
+        log,
+        start.state.clone(),
+        &start.states,
+        position,
+        questions,
+    );
     let machine = ConversationMachine::new(
         start.state.clone(),
         start.state_seq,
@@ -132,6 +141,19 @@ pub(crate) fn start(
         deps,
     };
     (handle, run.run(start.sessions, feeding))
+}
+
+/// What the turns that were left open have asked.
+fn open_questions(sessions: &[SessionStart]) -> OpenQuestions {
+    let mut questions = OpenQuestions::default();
+    for SessionStart { setup, .. } in sessions {
+        let open = setup.state.active_turn;
+        let items = setup.items.iter();
+        for item in items.filter(|item| open.is_some() && item.head().turn == open) {
+            questions.item(setup.state.id, item);
+        }
+    }
+    questions
 }
 
 struct ConversationLoop {

@@ -8,6 +8,8 @@ use std::collections::{BTreeMap, VecDeque};
 use crate::conversation::{Conversation, ConversationStatus, Session, SessionStatus, Turn};
 use crate::event::{Delta, Entry, Live, PartialItem, ResumeCursor, SessionSnapshot, Snapshot};
 use crate::id::{ItemId, SessionId};
+use crate::item::Item;
+use crate::questions::OpenQuestions;
 use crate::rpc::params::conversation::SubscribeResult;
 
 /// How many entries of a session a view keeps unless somebody says otherwise; a snapshot has as many.
@@ -24,6 +26,7 @@ pub struct View {
     turns: BTreeMap<SessionId, Turn>,
     logs: BTreeMap<SessionId, Log>,
     partials: BTreeMap<ItemId, PartialItem>,
+    questions: OpenQuestions,
     cursor: ResumeCursor,
     keep: usize,
 }
@@ -77,6 +80,7 @@ impl View {
             turns: BTreeMap::new(),
             logs: BTreeMap::new(),
             partials: by_id(partials),
+            questions: OpenQuestions::default(),
             cursor,
             keep,
         };
@@ -92,7 +96,11 @@ impl View {
             turn,
             items,
             before,
+            questions,
         } = snapshot;
+        for question in &questions {
+            self.questions.item(session.id, question);
+        }
         let last = items.last().and_then(item_seq).unwrap_or(0);
         let mut log = Log {
             entries: items.into(),
@@ -133,6 +141,7 @@ impl View {
     }
 
     fn take(&mut self, entry: Entry) -> Result<(), ViewFault> {
+        self.questions.take(&entry);
         match entry {
             Entry::Conversation { conversation, .. } => self.conversation = conversation,
             Entry::Session { session, .. } => self.session(session),
@@ -244,6 +253,12 @@ impl View {
             .flat_map(|log| &log.entries)
     }
 
+    /// The questions of a session whether a tool call may run that nobody has answered, the oldest first.
+    #[must_use]
+    pub fn questions(&self, session: SessionId) -> Vec<Item> {
+        self.questions.of(session)
+    }
+
     /// What is still growing, by session and place.
     #[must_use]
     pub fn partials(&self) -> Vec<&PartialItem> {
@@ -269,6 +284,7 @@ impl View {
                 turn: self.turns.get(&session.id).cloned(),
                 items: log.entries.into(),
                 before: log.before,
+                questions: self.questions.of(session.id),
             }
         });
         Snapshot {

@@ -62,7 +62,10 @@ fn an_item_inside_a_snapshot_comes_back_byte_for_byte() {
         ITEMS[1]
     );
     let session = r#"{"id":"0192d3f5-8c1e-7a5b-9c2d-000000000002","conversation_id":"0192d3f5-8c1e-7a5b-9c2d-000000000003","parent":null,"path":"main","model":{"provider":"p","model":"m"},"status":"idle","active_turn":null,"pending":[],"held":false,"usage":{"input_tokens":1,"cached_input_tokens":null,"output_tokens":2,"reasoning_tokens":null},"created_at":"2026-12-02T04:22:41.123Z","updated_at":"2026-12-02T04:22:41.123Z"}"#;
-    let text = format!(r#"{{"session":{session},"turn":null,"items":[{entry}],"before":3}}"#);
+    let item = ITEMS[1];
+    let text = format!(
+        r#"{{"session":{session},"turn":null,"items":[{entry}],"before":3,"questions":[{item}]}}"#
+    );
     let read: SessionSnapshot = serde_json::from_str(&text).unwrap();
     assert_eq!(serde_json::to_string(&read).unwrap(), text);
 }

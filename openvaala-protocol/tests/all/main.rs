@@ -11,4 +11,5 @@ mod envelope;
 mod generated;
 mod items;
 mod messages;
+mod questions;
 mod values;
