@@ -38,6 +38,8 @@ pub(crate) use self::since::Since;
 pub(crate) struct Cli {
     #[command(flatten)]
     pub(crate) dirs: DirArgs,
+    #[command(flatten)]
+    pub(crate) server: ServerArgs,
     #[command(subcommand)]
     pub(crate) command: Command,
 }
@@ -54,6 +56,24 @@ pub(crate) struct DirArgs {
     /// Where a running server is found and logs to [default: ~/.local/state/openvaala]
     #[arg(long, global = true, env = "OPENVAALA_STATE_DIR", value_name = "DIR")]
     pub(crate) state_dir: Option<PathBuf>,
+}
+
+/// Which server to use, if not that of this machine.
+#[derive(Args, Clone, Debug, Default)]
+#[command(next_help_heading = "A server elsewhere")]
+pub(crate) struct ServerArgs {
+    /// The server to use, as wss://HOST:PORT [default: that of this machine, which is started if none runs]
+    #[arg(long, global = true, env = "OPENVAALA_URL", value_name = "URL")]
+    pub(crate) url: Option<String>,
+    /// A file with the token for it, which only you may read
+    #[arg(long, global = true, env = "OPENVAALA_TOKEN_FILE", value_name = "FILE")]
+    pub(crate) token_file: Option<PathBuf>,
+    /// A file with certificates to trust besides those of the system, PEM
+    #[arg(long, global = true, env = "OPENVAALA_CA_FILE", value_name = "FILE")]
+    pub(crate) ca_file: Option<PathBuf>,
+    /// Say everything to another machine without encryption
+    #[arg(long, global = true)]
+    pub(crate) insecure: bool,
 }
 
 #[derive(Debug, Subcommand)]
@@ -363,14 +383,27 @@ pub(crate) struct CompletionsArgs {
 #[command(
     args_conflicts_with_subcommands = true,
     after_help = "Examples:\n  openvaala serve\n  openvaala serve --listen 127.0.0.1:9000\n  openvaala serve --replace\n  \
+    openvaala serve --listen 0.0.0.0:8791 --tls-certificate server.crt --tls-key server.key\n  \
     OPENVAALA_LOG=debug openvaala serve"
 )]
 pub(crate) struct ServeArgs {
     #[command(subcommand)]
     pub(crate) command: Option<ServeCommand>,
     /// The address to listen on [default: 127.0.0.1:8790, or any free port if that is taken]
+    ///
+    /// One that other machines can reach is listened on besides, for clients with a token of their own (`openvaala token create`);
+    /// it needs a certificate.
     #[arg(long, value_name = "ADDRESS")]
     pub(crate) listen: Option<SocketAddr>,
+    /// The certificate for clients of other machines, PEM
+    #[arg(long, value_name = "FILE", requires_all = ["listen", "tls_key"])]
+    pub(crate) tls_certificate: Option<PathBuf>,
+    /// The key of the certificate, PEM
+    #[arg(long, value_name = "FILE", requires_all = ["listen", "tls_certificate"])]
+    pub(crate) tls_key: Option<PathBuf>,
+    /// Let other machines connect without encryption: only in a network that nobody else can read
+    #[arg(long, requires = "listen", conflicts_with = "tls_certificate")]
+    pub(crate) insecure_listen: bool,
     /// Take the place of the running server: it may work for 30 seconds more, then its turns are interrupted
     #[arg(long)]
     pub(crate) replace: bool,

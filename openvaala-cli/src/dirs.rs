@@ -1,24 +1,27 @@
-//! Where things are on this machine.
+//! Where things are.
 
 use std::path::PathBuf;
 
 use etcetera::BaseStrategy;
 
-use crate::args::DirArgs;
+use crate::args::{DirArgs, ServerArgs};
 use crate::error::CliError;
+use crate::remote::RemoteServer;
 
-/// The directories in use.
+/// The directories in use, and the server if it is not found by them.
 #[derive(Clone, Debug)]
 pub(crate) struct Dirs {
     pub(crate) config: PathBuf,
     pub(crate) data: PathBuf,
     pub(crate) default_data: PathBuf,
     pub(crate) state: PathBuf,
+    /// The server to use in the place of that of this machine.
+    pub(crate) remote: Option<RemoteServer>,
 }
 
 impl Dirs {
     /// Flags and variables first, then the places that the XDG base directory specification names.
-    pub(crate) fn find(args: &DirArgs) -> Result<Self, CliError> {
+    pub(crate) fn find(args: &DirArgs, server: &ServerArgs) -> Result<Self, CliError> {
         let base = etcetera::base_strategy::Xdg::new().map_err(|error| {
             CliError::user("the home directory is not known")
                 .because(error)
@@ -36,6 +39,20 @@ impl Dirs {
             data: or(&args.data_dir, default_data.clone()),
             default_data,
             state: or(&args.state_dir, state.join("openvaala")),
+            remote: RemoteServer::find(server)?,
         })
+    }
+
+    /// Refuses a command that works on files of this machine while a server elsewhere is named.
+    pub(crate) fn only_here(&self, command: &str) -> Result<(), CliError> {
+        match &self.remote {
+            None => Ok(()),
+            Some(remote) => {
+                let url = remote.url();
+                let message = format!("`{command}` works on this machine only, not on {url}");
+                Err(CliError::usage(message)
+                    .hint("run it there, or leave --url and OPENVAALA_URL out"))
+            }
+        }
     }
 }

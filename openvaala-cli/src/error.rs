@@ -118,7 +118,7 @@ impl CliError {
         ExitCode::from(self.kind.exit_code())
     }
 
-    fn because_of_source(mut self, error: &dyn Error) -> Self {
+    pub(crate) fn because_of_source(mut self, error: &dyn Error) -> Self {
         let mut source = error.source();
         while let Some(error) = source {
             self.causes.push(error.to_string());

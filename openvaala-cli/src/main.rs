@@ -5,6 +5,7 @@ mod commands;
 mod dirs;
 mod error;
 mod output;
+mod remote;
 mod start;
 
 use std::process::ExitCode;

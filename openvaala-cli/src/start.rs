@@ -46,6 +46,9 @@ pub(crate) fn options(found: &Found) -> ConnectOptions {
 
 /// Connects to the running server; `None` if none runs.
 pub(crate) async fn connect_running(dirs: &Dirs) -> Result<Option<(Client, Notices)>, CliError> {
+    if let Some(remote) = &dirs.remote {
+        return remote.connect().await.map(Some);
+    }
     let Some(found) = found(dirs)? else {
         return Ok(None);
     };

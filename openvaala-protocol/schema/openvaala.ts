@@ -1073,6 +1073,13 @@ export type Reasoning = {
   /** Whether it ends before the model had finished it. */
   cut?: boolean, };
 
+/** Where a server listens for other machines. */
+export type RemoteAddress = {
+  /** The address. */
+  address: string,
+  /** Whether what is said there is encrypted (`wss://`). */
+  encrypted: boolean, };
+
 /** Says up to where a client has seen a conversation.
  *
  * Opaque to clients: made of the log's own sequence numbers, valid over restarts of the server.
@@ -1175,8 +1182,10 @@ export type ServerStatusResult = {
   version: string,
   /** Its process id. */
   pid: number,
-  /** The address that it listens on. */
+  /** The address that it listens on for clients of its machine. */
   address: string,
+  /** Where clients of other machines reach it; `null` if they do not. */
+  remote: RemoteAddress | null,
   /** Its data directory, canonical. */
   data_dir: string,
   /** When it started. */

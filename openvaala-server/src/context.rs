@@ -8,7 +8,7 @@ use std::time::Duration;
 use openvaala_core::Runtime;
 use openvaala_protocol::approval::ApprovalRule;
 use openvaala_protocol::rpc::RpcError;
-use openvaala_protocol::rpc::params::server::ReloadResult;
+use openvaala_protocol::rpc::params::server::{ReloadResult, RemoteAddress};
 use openvaala_protocol::time::Timestamp;
 use tokio::sync::{mpsc, oneshot, watch};
 
@@ -43,9 +43,13 @@ impl Context {
 pub(crate) struct Facts {
     pub(crate) pid: u32,
     pub(crate) address: SocketAddr,
+    /// Where it listens for other machines.
+    pub(crate) remote: Option<RemoteAddress>,
     pub(crate) data_dir: PathBuf,
     pub(crate) working_dir: PathBuf,
     pub(crate) started_at: Timestamp,
+    /// What did not work at the start, in words.
+    pub(crate) degraded: Vec<String>,
 }
 
 /// How far a server is in its life.

@@ -10,6 +10,7 @@ use openvaala_protocol::handshake::NoRandomness;
 
 use crate::config::ConfigError;
 use crate::discovery::DiscoveryError;
+use crate::http::TlsError;
 
 /// Why a server does not start, or ends.
 #[derive(Debug, thiserror::Error)]
@@ -59,15 +60,33 @@ pub enum ServerError {
         /// What the system said.
         source: io::Error,
     },
-    /// The address can be reached from other machines.
+    /// The address can be reached from other machines, and what is said there could be read on its way.
     #[error(
-        "{address} can be reached from other machines, which needs TLS and is not there yet: \
-         listen at 127.0.0.1 or [::1]"
+        "{address} can be reached from other machines, which needs TLS: give --tls-certificate and --tls-key, \
+         or --insecure-listen in a network that nobody else can read"
     )]
+    NotEncrypted {
+        /// The address.
+        address: SocketAddr,
+    },
+    /// Other machines could reach the server, but no token could let them in.
+    #[error(
+        "{address} can be reached from other machines, and no token lets them in: \
+         make one with `openvaala token create NAME` first"
+    )]
+    NoToken {
+        /// The address.
+        address: SocketAddr,
+    },
+    /// An address that only other machines' clients are to use.
+    #[error("{address} can be reached from other machines: listen at 127.0.0.1 or [::1]")]
     NotLoopback {
         /// The address.
         address: SocketAddr,
     },
+    /// The certificate cannot be used.
+    #[error(transparent)]
+    Tls(#[from] TlsError),
     /// A model provider cannot be made from its configuration.
     #[error("the model provider {name:?} ({origin}) cannot be used")]
     Provider {

@@ -36,6 +36,7 @@ mod server;
 
 pub use self::environment::{Environment, ProviderKeys};
 pub use self::error::ServerError;
+pub use self::http::TlsError;
 pub use self::process::discovery;
 pub use self::server::{Server, ServerHandle, ServerOptions};
 

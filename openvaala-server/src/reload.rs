@@ -7,13 +7,17 @@ use openvaala_core::Runtime;
 use openvaala_protocol::approval::ApprovalRule;
 use openvaala_protocol::rpc::params::server::ReloadResult;
 use openvaala_protocol::rpc::{ErrorCode, RpcError};
+use rustls::ServerConfig;
 use tokio::sync::{mpsc, watch};
 
 use crate::assemble::{Assembled, assemble};
-use crate::config::{AddProviderError, Before, Config, ConfigDir, ConfigError, LocalProbe};
+use crate::config::{
+    AddProviderError, Before, Config, ConfigDir, ConfigError, LocalProbe, TlsFiles,
+};
 use crate::context::{ConfigChange, Reload};
 use crate::environment::Environment;
 use crate::error::ServerError;
+use crate::http::tls;
 use crate::methods::error::with_causes;
 use crate::process::leftovers::Marker;
 
@@ -47,6 +51,8 @@ pub(crate) struct Reloader {
     pub(crate) assembled: watch::Sender<Arc<Assembled>>,
     /// Where the server listens.
     pub(crate) address: SocketAddr,
+    /// The certificate that other machines are shown.
+    pub(crate) certificate: Option<(TlsFiles, watch::Sender<Arc<ServerConfig>>)>,
 }
 
 impl Reloader {
@@ -131,7 +137,17 @@ impl Reloader {
     async fn reload(&self) -> Result<ReloadResult, ServerError> {
         let config = self.source.load().await?;
         let (assembled, definitions) = assemble(config, &self.source.environment, &self.marker)?;
-        let after_restart = match assembled.config.listen {
+        // A certificate has an end, and a new one often the same name.
+        let certificate = match &self.certificate {
+            Some((files, newest)) => {
+                let files = files.clone();
+                let read = tokio::task::spawn_blocking(move || tls::load(&files)).await;
+                let read = read.map_err(ConfigError::fault)??;
+                Some((newest, read))
+            }
+            None => None,
+        };
+        let mut after_restart = match assembled.config.listen {
             Some(listen) if listen != self.address => {
                 vec![format!(
                     "listen: {listen} (the server listens at {})",
@@ -140,7 +156,17 @@ impl Reloader {
             }
             _ => Vec::new(),
         };
+        let before = Arc::clone(&self.assembled.borrow());
+        if assembled.config.remote != before.config.remote {
+            after_restart.push("remote: other machines reach the server as before".to_owned());
+        }
+        if assembled.config.origins != before.config.origins {
+            after_restart.push("origins: the pages before may connect".to_owned());
+        }
         let default_model = assembled.default_model.clone();
+        if let Some((newest, certificate)) = certificate {
+            newest.send_replace(certificate);
+        }
         self.runtime.replace_definitions(definitions);
         self.assembled.send_replace(Arc::new(assembled));
         Ok(ReloadResult {

@@ -13,7 +13,7 @@ use tokio::time::{Instant, sleep, sleep_until, timeout};
 use crate::auth::Throttle;
 use crate::connection;
 use crate::context::{Command, Context, Phase, Reload};
-use crate::http::{Acceptor, Gate};
+use crate::http::{Doors, Gate};
 use crate::process::discovery::DiscoveryFile;
 use crate::process::signals::{Signals, Told};
 
@@ -25,8 +25,7 @@ const LOOK: Duration = Duration::from_millis(100);
 const CLOSE_LIMIT: Duration = Duration::from_secs(2);
 
 pub(crate) struct ServerLoop {
-    acceptor: Acceptor,
-    gate: Arc<Gate>,
+    doors: Doors,
     context: Context,
     commands: mpsc::Receiver<Command>,
     phase: watch::Sender<Phase>,
@@ -57,8 +56,7 @@ struct Ending {
 }
 
 pub(crate) struct Parts {
-    pub(crate) acceptor: Acceptor,
-    pub(crate) gate: Gate,
+    pub(crate) doors: Doors,
     pub(crate) context: Context,
     pub(crate) commands: mpsc::Receiver<Command>,
     pub(crate) phase: watch::Sender<Phase>,
@@ -70,8 +68,7 @@ pub(crate) struct Parts {
 impl ServerLoop {
     pub(crate) fn new(parts: Parts) -> Self {
         let Parts {
-            acceptor,
-            gate,
+            doors,
             context,
             commands,
             phase,
@@ -80,8 +77,7 @@ impl ServerLoop {
             ends_idle,
         } = parts;
         Self {
-            acceptor,
-            gate: Arc::new(gate),
+            doors,
             context,
             commands,
             phase,
@@ -109,7 +105,7 @@ impl ServerLoop {
             let idle_end = self.idle_end();
             let look = self.ending.as_ref().map_or(idle_end, |ending| ending.look);
             tokio::select! {
-                (stream, peer) = self.acceptor.next() => self.accepted(stream, peer),
+                (stream, peer, gate) = self.doors.next() => self.accepted(stream, peer, gate),
                 Some(ended) = self.connections.join_next_with_id() => self.ended(ended),
                 Some(command) = self.commands.recv() => match command {
                     Command::Admitted(id) => self.admitted(id),
@@ -146,7 +142,7 @@ impl ServerLoop {
         }
     }
 
-    fn accepted(&mut self, stream: TcpStream, peer: SocketAddr) {
+    fn accepted(&mut self, stream: TcpStream, peer: SocketAddr, gate: Arc<Gate>) {
         let limits = self.context.assembled().config.limits;
         let most = limits.connections;
         if self.connections.len() >= most {
@@ -160,7 +156,7 @@ impl ServerLoop {
             tracing::warn!("{most} connections wait to be let in, the oldest was ended");
             oldest.abort();
         }
-        let (gate, context) = (Arc::clone(&self.gate), self.context.clone());
+        let context = self.context.clone();
         let task = async move { connection::serve(stream, peer, &gate, context, limits).await };
         self.waiting.push_back(self.connections.spawn(task));
     }
@@ -259,7 +255,7 @@ impl ServerLoop {
     async fn stop(mut self, reason: String) {
         self.phase.send_replace(Phase::Stopping { reason });
         // From here on nobody is let in any more, and nobody waits for an answer of this loop.
-        drop(self.acceptor);
+        drop(self.doors);
         drop(self.commands);
         let runtime = self.context.runtime.clone();
         let mut cut_short = false;

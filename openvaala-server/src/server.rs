@@ -11,6 +11,7 @@ use openvaala_core::storage::Error as StorageError;
 use openvaala_core::{Runtime, RuntimeError};
 use openvaala_protocol::PROTOCOL_VERSION;
 use openvaala_protocol::handshake::Token;
+use openvaala_protocol::rpc::params::server::RemoteAddress;
 use tokio::net::TcpListener;
 use tokio::sync::{mpsc, watch};
 use tokio::time::timeout;
@@ -19,12 +20,14 @@ use tokio_util::task::AbortOnDropHandle;
 use crate::VERSION;
 use crate::assemble::assemble;
 use crate::auth::{Keeper, Keys};
-use crate::config::{ConfigDir, LocalProbe};
+use crate::config::{ConfigDir, LocalProbe, RemoteConfig};
 use crate::context::{Command, Context, Facts, Phase};
 use crate::environment::Environment;
 use crate::error::ServerError;
 use crate::files::create_private_dir;
-use crate::http::{Acceptor, DEFAULT_ADDRESS, Gate, Readiness, Wanted, bind};
+use crate::http::{
+    Acceptor, DEFAULT_ADDRESS, Doors, Gate, Readiness, Remote, Wanted, bind, open_remote,
+};
 use crate::process::discovery::{self, DiscoveryFile, Found};
 use crate::process::leftovers::Marker;
 use crate::process::signals::Signals;
@@ -50,6 +53,8 @@ pub struct ServerOptions {
     pub working_dir: PathBuf,
     /// Where to listen, exactly; `None` leaves it to the configuration. Default: `None`.
     pub listen: Option<SocketAddr>,
+    /// Where other machines reach it; `None` leaves it to the configuration. Default: `None`.
+    pub remote: Option<RemoteConfig>,
     /// The variables that keys and children's environment are taken from. Default: none.
     pub environment: Environment,
     /// Where to look for model servers while nothing else is configured. Default: nowhere.
@@ -75,6 +80,7 @@ impl ServerOptions {
             is_default_data_dir: true,
             working_dir: PathBuf::from("/"),
             listen: None,
+            remote: None,
             environment: Environment::default(),
             probe: LocalProbe::nowhere(),
             started_by_client: false,
@@ -96,6 +102,7 @@ impl ServerOptions {
 /// Dropped without that it ends without order, and its discovery file stays.
 pub struct Server {
     address: SocketAddr,
+    remote_address: Option<SocketAddr>,
     token: Token,
     commands: mpsc::Sender<Command>,
     server: ServerLoop,
@@ -163,6 +170,29 @@ impl Server {
         })
         .await?;
         let address = local_address(&listener)?;
+        let keys = Keys::load(&data_dir)?;
+        let mut degraded = Vec::new();
+        let remote = match (options.remote, &assembled.config.remote) {
+            (Some(wanted), _) if !keys.has_named() => {
+                let address = wanted.listen;
+                return Err(ServerError::NoToken { address });
+            }
+            // A token is made by the server: it has to start without one.
+            (None, Some(wanted)) if !keys.has_named() => {
+                degraded.push(format!(
+                    "not listening at {}, since no token lets other machines in: run `openvaala token create NAME` \
+                     and start the server again",
+                    wanted.listen
+                ));
+                None
+            }
+            (Some(wanted), _) => Some(open_remote(wanted).await?),
+            (None, Some(wanted)) => Some(open_remote(wanted.clone()).await?),
+            (None, None) => None,
+        };
+        for warning in &degraded {
+            tracing::warn!("{warning}");
+        }
         for warning in &assembled.config.warnings {
             tracing::warn!("{warning}");
         }
@@ -174,14 +204,23 @@ impl Server {
         let facts = Facts {
             pid: std::process::id(),
             address,
+            remote: remote.as_ref().map(|remote| RemoteAddress {
+                address: remote.address.to_string(),
+                encrypted: remote.tls.is_some(),
+            }),
             data_dir,
             working_dir: options.working_dir,
             started_at: SystemClock.now(),
+            degraded,
         };
-        let keys = Keys::load(&facts.data_dir)?;
         let token = keys.local().clone();
         let discovery = DiscoveryFile::write(found(&facts, token.clone(), path))?;
         tracing::info!(%address, data_dir = %facts.data_dir.display(), "the server listens");
+        if let Some(remote) = &remote {
+            let (address, encrypted) = (remote.address, remote.tls.is_some());
+            tracing::info!(%address, encrypted, "the server listens for other machines");
+        }
+        let origins = assembled.config.origins.clone();
 
         let (assembled_sender, assembled) = watch::channel(Arc::new(assembled));
         let (phase_sender, phase) = watch::channel(Phase::Serving);
@@ -189,12 +228,25 @@ impl Server {
         let (reloads, reload_requests) = mpsc::channel(8);
         // Only whoever holds the data directory may end what belongs to it.
         let sweep = AbortOnDropHandle::new(tokio::spawn(marker.clone().end_leftovers()));
+        let (remote, certificate) = match remote {
+            Some(Remote {
+                address,
+                listener,
+                hosts,
+                tls,
+            }) => {
+                let newest = tls.as_ref().map(|(_, sender)| sender.subscribe());
+                (Some((address, listener, hosts, newest)), tls)
+            }
+            None => (None, None),
+        };
         let reloader = Reloader {
             source,
             marker,
             runtime: runtime.clone(),
             assembled: assembled_sender,
             address,
+            certificate,
         };
         let (keys_sender, keys) = watch::channel(Arc::new(keys));
         let (tokens, token_requests) = mpsc::channel(8);
@@ -218,10 +270,14 @@ impl Server {
             tokens,
             client: None,
         };
-        let gate = Gate::local(address, keys, readiness, commands.clone());
+        let gate = Gate::local(address, &origins, keys, readiness, commands.clone());
+        let remote_address = remote.as_ref().map(|(address, ..)| *address);
+        let remote = remote.map(|(address, listener, hosts, tls)| {
+            let gate = gate.remote(address, &hosts, &origins, tls);
+            (Acceptor::new(listener), gate)
+        });
         let server = ServerLoop::new(Parts {
-            acceptor: Acceptor::new(listener),
-            gate,
+            doors: Doors::new((Acceptor::new(listener), gate), remote),
             context,
             commands: inbox,
             phase: phase_sender,
@@ -231,6 +287,7 @@ impl Server {
         });
         Ok(Self {
             address,
+            remote_address,
             token,
             commands,
             server,
@@ -240,10 +297,16 @@ impl Server {
         })
     }
 
-    /// Where it listens.
+    /// Where it listens for clients of this machine.
     #[must_use]
     pub const fn address(&self) -> SocketAddr {
         self.address
+    }
+
+    /// Where it listens for those of others, if it does.
+    #[must_use]
+    pub const fn remote_address(&self) -> Option<SocketAddr> {
+        self.remote_address
     }
 
     /// The secret that clients must hold.

@@ -52,6 +52,10 @@ broken! {
     a_tab_is_shown: "openvaala.yaml" => "environment:\n\tallow: []\n";
     a_second_key_is_shown_where_it_is: "openvaala.yaml" => "step_limit: 5\nlisten: 127.0.0.1:1\nstep_limit: 6\n";
     an_address_of_other_machines_is_refused: "openvaala.yaml" => "listen: 0.0.0.0:8790\n";
+    s_02_other_machines_without_encryption_are_refused: "openvaala.yaml" => "listen: 127.0.0.1:1\nremote:\n  listen: 0.0.0.0:8791\n";
+    a_certificate_without_its_key_is_refused: "openvaala.yaml" => "remote:\n  listen: \"[::]:8791\"\n  certificate: a.crt\n";
+    s_04_a_pattern_is_no_origin: "openvaala.yaml" => "origins:\n  - https://*.example.org\n";
+    s_04_a_path_is_no_origin: "openvaala.yaml" => "origins: [\"https://example.org/\"]\n";
     a_text_that_is_no_address_is_refused: "openvaala.yaml" => "listen: localhost\n";
     no_attempt_is_too_few: "openvaala.yaml" => "retry:\n  attempts: 0\n";
     a_limit_of_nothing_is_refused: "openvaala.yaml" => "limits:\n  page_items: 10\n  connections: 0\n";

@@ -74,7 +74,7 @@ async fn p_11_without_a_wish_any_free_port_does() {
 }
 
 #[tokio::test]
-async fn s_02_other_machines_cannot_be_served() {
+async fn s_02_the_address_for_this_machine_is_one_of_this_machine() {
     for address in ["0.0.0.0:0", "[::]:0", "192.0.2.1:8790"] {
         let place = Place::new();
         let mut options = place.options();

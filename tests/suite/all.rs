@@ -45,6 +45,7 @@ mod memory_bars;
 mod one_owner;
 mod pending_commands;
 mod power_cut;
+mod remote;
 mod shared;
 mod slow_disk;
 mod small_model;

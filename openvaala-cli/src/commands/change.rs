@@ -13,7 +13,7 @@ use uuid::Uuid;
 
 use super::exec::model;
 use super::find;
-use super::folder::folder;
+use super::folder::folder_of;
 use crate::args::{ForkArgs, RenameArgs, SetArgs};
 use crate::dirs::Dirs;
 use crate::error::CliError;
@@ -86,11 +86,10 @@ pub(super) async fn fork(dirs: &Dirs, args: ForkArgs) -> Result<ExitCode, CliErr
 
 pub(super) async fn set(dirs: &Dirs, args: SetArgs) -> Result<ExitCode, CliError> {
     let model = args.model.as_deref().map(model).transpose()?;
-    let folder = args
-        .cwd
-        .as_deref()
-        .map(|cwd| folder(Some(cwd)))
-        .transpose()?;
+    let folder = match args.cwd.as_deref() {
+        Some(cwd) => folder_of(dirs.remote.as_ref(), Some(cwd))?,
+        None => None,
+    };
     let (client, _notices) = connect(dirs).await?;
     let conversation_id = find::id(&client, &args.id).await?;
     if model.is_some() || args.effort.is_some() || args.agent.is_some() {

@@ -11,13 +11,14 @@ use openvaala_protocol::rpc::params::conversation::CreateParams;
 use openvaala_protocol::rpc::params::session::SendMode;
 use uuid::Uuid;
 
-use super::folder::folder;
+use super::folder::folder_of;
 use super::follow::{Follower, Mode, Start, watch};
 use super::{find, prompt, schema};
 use crate::args::ExecArgs;
 use crate::dirs::Dirs;
 use crate::error::CliError;
 use crate::output::note;
+use crate::remote::RemoteServer;
 use crate::start::connect;
 
 /// Variables that a server takes a model from when it starts.
@@ -42,7 +43,7 @@ enum Target {
 }
 
 pub(super) async fn run(dirs: &Dirs, args: ExecArgs) -> Result<ExitCode, CliError> {
-    let target = target(&args)?;
+    let target = target(&args, dirs.remote.as_ref())?;
     let output_schema = args.output_schema.as_deref().map(schema::read);
     let output_schema = output_schema.transpose()?;
     let mode = match (args.json, &output_schema) {
@@ -77,11 +78,11 @@ pub(super) async fn run(dirs: &Dirs, args: ExecArgs) -> Result<ExitCode, CliErro
 }
 
 /// What the arguments say; a conversation that is there already keeps its folder, its model and its agent.
-fn target(args: &ExecArgs) -> Result<Target, CliError> {
+fn target(args: &ExecArgs, remote: Option<&RemoteServer>) -> Result<Target, CliError> {
     let flag = match (&args.resume, args.last) {
         (Some(_), _) => "--resume",
         (None, true) => "--last",
-        (None, false) => return new_conversation(args).map(Target::New),
+        (None, false) => return new_conversation(args, remote).map(Target::New),
     };
     let given = [
         ("--cwd", "folder", args.cwd.is_some()),
@@ -98,15 +99,27 @@ fn target(args: &ExecArgs) -> Result<Target, CliError> {
     }
     match &args.resume {
         Some(id) => Ok(Target::Resume(id.clone())),
-        None => folder(None).map(Target::Last),
+        None => match folder_of(remote, None)? {
+            Some(folder) => Ok(Target::Last(folder)),
+            None => Err(CliError::usage(
+                "--last means the folder here, which is none of the server's",
+            )
+            .hint("give --resume ID; `openvaala list` shows the ids")),
+        },
     }
 }
 
-fn new_conversation(args: &ExecArgs) -> Result<CreateParams, CliError> {
-    let root = folder(args.cwd.as_deref())?;
-    let executor = ExecutorId::local();
+fn new_conversation(
+    args: &ExecArgs,
+    remote: Option<&RemoteServer>,
+) -> Result<CreateParams, CliError> {
+    let root = folder_of(remote, args.cwd.as_deref())?;
+    let executors = root.map(|root| WorkLocation {
+        executor: ExecutorId::local(),
+        root,
+    });
     Ok(CreateParams {
-        executors: vec![WorkLocation { executor, root }],
+        executors: executors.into_iter().collect(),
         model: args.model.as_deref().map(model).transpose()?,
         agent: args.agent.clone(),
         approval_mode: args.approval.map(ApprovalMode::from),
@@ -188,7 +201,7 @@ mod tests {
 
     #[test]
     fn a_conversation_that_goes_on_keeps_what_it_began_with() {
-        assert_snapshot!(target(&exec("--resume 0192 --model a/b")).unwrap_err().text(), @r"
+        assert_snapshot!(target(&exec("--resume 0192 --model a/b"), None).unwrap_err().text(), @r"
         error: --model cannot be used with --resume
           because: a conversation that goes on keeps its model
         hint: leave out --model, or leave out --resume to start anew
@@ -198,11 +211,16 @@ mod tests {
             "--last --agent a",
             "--resume 0192 --cwd .",
         ] {
-            let said = target(&exec(line)).unwrap_err().text();
+            let said = target(&exec(line), None).unwrap_err().text();
             assert!(said.contains("cannot be used with"), "{line}: {said}");
         }
-        assert!(matches!(target(&exec("--resume 0192")), Ok(Target::Resume(id)) if id == "0192"));
-        assert!(matches!(target(&exec("--last")), Ok(Target::Last(_))));
-        assert!(matches!(target(&exec("--agent a")), Ok(Target::New(_))));
+        assert!(
+            matches!(target(&exec("--resume 0192"), None), Ok(Target::Resume(id)) if id == "0192")
+        );
+        assert!(matches!(target(&exec("--last"), None), Ok(Target::Last(_))));
+        assert!(matches!(
+            target(&exec("--agent a"), None),
+            Ok(Target::New(_))
+        ));
     }
 }

@@ -3,6 +3,7 @@
 use std::path::Path;
 
 use crate::error::CliError;
+use crate::remote::RemoteServer;
 
 /// A folder's canonical path; `None` is the current one.
 pub(super) fn folder(given: Option<&Path>) -> Result<String, CliError> {
@@ -23,6 +24,24 @@ pub(super) fn folder(given: Option<&Path>) -> Result<String, CliError> {
         .into_os_string()
         .into_string()
         .map_err(|_| wrong().because_text("its name is no valid UTF-8"))
+}
+
+/// A folder of the server's machine. If none is given it is the current one here, and `None`, the server's own, elsewhere.
+pub(super) fn folder_of(
+    remote: Option<&RemoteServer>,
+    given: Option<&Path>,
+) -> Result<Option<String>, CliError> {
+    let Some(remote) = remote else {
+        return folder(given).map(Some);
+    };
+    match given.map(|folder| (folder.is_absolute(), folder.to_str())) {
+        None => Ok(None),
+        Some((true, Some(folder))) => Ok(Some(folder.to_owned())),
+        Some(_) => {
+            let message = format!("a folder of the server at {} is meant", remote.url());
+            Err(CliError::usage(message).hint("give its whole path, beginning with /"))
+        }
+    }
 }
 
 #[cfg(test)]

@@ -8,18 +8,19 @@ use openvaala_protocol::rpc::method::ConversationList;
 use openvaala_protocol::rpc::params::conversation::ListParams;
 use openvaala_protocol::time::Timestamp;
 
-use super::folder::folder;
+use super::folder::folder_of;
 use crate::args::{ListArgs, StatusArg};
 use crate::dirs::Dirs;
 use crate::error::CliError;
 use crate::output::{ago, note, one_line, out};
+use crate::remote::RemoteServer;
 use crate::start::connect;
 
 /// How many are asked for at once if all are wanted.
 const PAGE: u32 = 1_000;
 
 pub(super) async fn run(dirs: &Dirs, args: ListArgs) -> Result<ExitCode, CliError> {
-    let mut params = params(&args, SystemClock.now())?;
+    let mut params = params(&args, SystemClock.now(), dirs.remote.as_ref())?;
     let (client, _notices) = connect(dirs).await?;
     let mut head = true;
     let mut is_stale = false;
@@ -54,8 +55,15 @@ pub(super) async fn run(dirs: &Dirs, args: ListArgs) -> Result<ExitCode, CliErro
     Ok(ExitCode::SUCCESS)
 }
 
-fn params(args: &ListArgs, now: Timestamp) -> Result<ListParams, CliError> {
-    let root = args.cwd.as_deref().map(|cwd| folder(Some(cwd)));
+fn params(
+    args: &ListArgs,
+    now: Timestamp,
+    remote: Option<&RemoteServer>,
+) -> Result<ListParams, CliError> {
+    let root = match args.cwd.as_deref() {
+        Some(cwd) => folder_of(remote, Some(cwd))?,
+        None => None,
+    };
     Ok(ListParams {
         cursor: args.cursor.clone(),
         limit: Some(if args.all { PAGE } else { args.limit }),
@@ -63,7 +71,7 @@ fn params(args: &ListArgs, now: Timestamp) -> Result<ListParams, CliError> {
             StatusArg::Running => ConversationStatus::Running,
             StatusArg::Idle => ConversationStatus::Idle,
         }),
-        root: root.transpose()?,
+        root,
         search: args.search.clone(),
         updated_since: args.since.map(|since| since.timestamp(now)),
         archived: args.archived,
@@ -206,6 +214,6 @@ mod tests {
             updated_since: Some("2026-12-02T04:00:00.000Z".parse().unwrap()),
             archived: true,
         };
-        assert_eq!(params(&args, now).unwrap(), expected);
+        assert_eq!(params(&args, now, None).unwrap(), expected);
     }
 }

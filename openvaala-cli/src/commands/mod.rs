@@ -29,12 +29,15 @@ mod trash;
 
 use std::process::ExitCode;
 
-use crate::args::{Cli, Command, ServeCommand};
+use crate::args::{Cli, Command, ProviderCommand, ServeCommand};
 use crate::dirs::Dirs;
 use crate::error::CliError;
 
 pub(crate) async fn run(cli: Cli) -> Result<ExitCode, CliError> {
-    let dirs = Dirs::find(&cli.dirs)?;
+    let dirs = Dirs::find(&cli.dirs, &cli.server)?;
+    if let Some(command) = of_this_machine(&cli.command) {
+        dirs.only_here(command)?;
+    }
     match cli.command {
         Command::Exec(args) => exec::run(&dirs, args).await,
         Command::Serve(args) => match args.command {
@@ -65,6 +68,21 @@ pub(crate) async fn run(cli: Cli) -> Result<ExitCode, CliError> {
         Command::Approve(args) => approvals::approve(&dirs, args).await,
         Command::Deny(args) => approvals::deny(&dirs, args).await,
         Command::Pending(command) => pending::run(&dirs, command).await,
+    }
+}
+
+/// The name of a command that needs the files of the server's own machine.
+const fn of_this_machine(command: &Command) -> Option<&'static str> {
+    match command {
+        Command::Serve(args) => match args.command {
+            None => Some("openvaala serve"),
+            Some(ServeCommand::Stop { .. }) => Some("openvaala serve stop"),
+            Some(ServeCommand::Status { .. }) => None,
+        },
+        Command::Provider(ProviderCommand::Add(_)) => Some("openvaala provider add"),
+        Command::Config(_) => Some("openvaala config"),
+        Command::Check(_) => Some("openvaala check"),
+        _ => None,
     }
 }
 

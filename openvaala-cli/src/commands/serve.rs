@@ -1,11 +1,13 @@
 //! `openvaala serve`, `serve stop` and `serve status`.
 
+use std::net::SocketAddr;
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
 use openvaala_protocol::client::{ClientError, shut_down};
 use openvaala_protocol::rpc::method::ServerStatus;
 use openvaala_protocol::rpc::params::server::{StatusParams, StatusResult};
+use openvaala_server::config::{RemoteConfig, TlsFiles};
 use openvaala_server::{Server, ServerError, ServerOptions};
 use tracing_subscriber::EnvFilter;
 
@@ -37,7 +39,7 @@ pub(super) async fn run(dirs: Dirs, args: &ServeArgs) -> Result<ExitCode, CliErr
         ServerOptions::new(&dirs.config, &dirs.data, &dirs.state).with_environment(environment());
     options.is_default_data_dir = dirs.data == dirs.default_data;
     options.working_dir = std::env::current_dir()?;
-    options.listen = args.listen;
+    (options.listen, options.remote) = listen(args)?;
     options.started_by_client = args.client_started;
     options.handle_signals = true;
     let server = if args.replace {
@@ -45,13 +47,42 @@ pub(super) async fn run(dirs: Dirs, args: &ServeArgs) -> Result<ExitCode, CliErr
     } else {
         Server::start(options).await?
     };
+    let remote = server.remote_address();
+    let remote = remote.map_or_else(String::new, |address| {
+        format!(", for other machines at {address}")
+    });
     note(&format!(
-        "openvaala {} serves at {}",
+        "openvaala {} serves at {}{remote}",
         env!("CARGO_PKG_VERSION"),
         server.address()
     ));
     server.run_until_stopped().await;
     Ok(ExitCode::SUCCESS)
+}
+
+/// Where to listen for clients of this machine, and where for others.
+fn listen(args: &ServeArgs) -> Result<(Option<SocketAddr>, Option<RemoteConfig>), CliError> {
+    let Some(address) = args.listen else {
+        return Ok((None, None));
+    };
+    let tls = args.tls_certificate.clone().zip(args.tls_key.clone());
+    if address.ip().is_loopback() {
+        if tls.is_some() || args.insecure_listen {
+            let message =
+                format!("{address} is for clients of this machine: they need no certificate");
+            return Err(CliError::usage(message)
+                .hint("leave it out, or listen at an address that other machines reach"));
+        }
+        return Ok((Some(address), None));
+    }
+    let remote = match tls {
+        Some((certificate, key)) => {
+            RemoteConfig::with_tls(address, TlsFiles::new(certificate, key))
+        }
+        None if args.insecure_listen => RemoteConfig::insecure(address),
+        None => return Err(ServerError::NotEncrypted { address }.into()),
+    };
+    Ok((None, Some(remote)))
 }
 
 /// Stops the running server and starts in its place.
@@ -148,6 +179,14 @@ fn table(status: &StatusResult) -> String {
         status.default_model.provider,
         status.default_model.model,
     );
+    if let Some(remote) = &status.remote {
+        let how = if remote.encrypted {
+            "TLS"
+        } else {
+            "not encrypted"
+        };
+        table.push_str(&format!("other machines {} ({how})\n", remote.address));
+    }
     for part in &status.degraded {
         table.push_str(&format!("degraded       {part}\n"));
     }

@@ -58,12 +58,7 @@ impl std::fmt::Debug for Link {
 impl Link {
     /// Opens a WebSocket and starts the task that owns it.
     pub(super) async fn open(options: &ConnectOptions) -> Result<(Self, Notices), ClientError> {
-        let socket = open(
-            &options.address,
-            &options.credential,
-            options.max_message_bytes,
-        )
-        .await?;
+        let socket = open(options).await?;
         let (commands, incoming) = mpsc::channel(COMMANDS);
         let (end_sender, end) = watch::channel(None);
         let (queue, notices) = notice_queue();

@@ -34,6 +34,14 @@ pub enum ClientError {
         /// How it showed.
         reason: String,
     },
+    /// Nobody whom this client trusts vouches for the server's certificate, or it is another's.
+    #[error("the certificate of the server at {address} is not trusted: {reason}")]
+    NotTrusted {
+        /// Where it was tried.
+        address: String,
+        /// What is wrong with it.
+        reason: String,
+    },
     /// The server holds the token but did not take this client's proof.
     #[error("the server at {address} did not accept the token: {reason}")]
     WrongToken {

@@ -28,6 +28,8 @@ mod error;
 mod notices;
 mod open;
 mod steady;
+#[cfg(feature = "tls")]
+mod tls;
 mod view;
 
 #[cfg(test)]
@@ -42,6 +44,8 @@ use tokio::time::timeout;
 pub use self::error::ClientError;
 pub use self::notices::Notices;
 pub use self::steady::{Locate, Located, SteadyClient, SteadyOptions, Watch, WatchEvent};
+#[cfg(feature = "tls")]
+pub use self::tls::{Tls, TlsError};
 pub use self::view::{VIEW_ITEMS, View, ViewFault};
 
 use self::connection::Link;
@@ -66,6 +70,9 @@ pub struct ConnectOptions {
     pub timeout: Duration,
     /// The largest message that is taken from the server, in bytes; 64 MiB by default.
     pub max_message_bytes: usize,
+    /// Whom to trust on an encrypted connection; `None`, the default, is one that is not encrypted.
+    #[cfg(feature = "tls")]
+    pub tls: Option<Tls>,
 }
 
 impl ConnectOptions {
@@ -81,7 +88,17 @@ impl ConnectOptions {
             client,
             timeout: Duration::from_secs(10),
             max_message_bytes: MAX_RESPONSE_BYTES,
+            #[cfg(feature = "tls")]
+            tls: None,
         }
+    }
+
+    /// Encrypts the connection, and sees that it is the right server's.
+    #[cfg(feature = "tls")]
+    #[must_use]
+    pub fn with_tls(mut self, tls: Tls) -> Self {
+        self.tls = Some(tls);
+        self
     }
 
     /// Changes how long connecting may take.

@@ -15,13 +15,14 @@ use hyper::header::{
 use hyper::upgrade::Upgraded;
 use hyper::{Request, Response, StatusCode};
 use hyper_util::rt::TokioIo;
+use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::TcpStream;
 use tokio_tungstenite::WebSocketStream;
 use tokio_tungstenite::tungstenite::handshake::client::generate_key;
 use tokio_tungstenite::tungstenite::handshake::derive_accept_key;
 use tokio_tungstenite::tungstenite::protocol::{Role, WebSocketConfig};
 
-use super::ClientError;
+use super::{ClientError, ConnectOptions};
 use crate::ENDPOINT;
 use crate::handshake::{
     CHALLENGE_PATH, Challenge, Credential, NONCE_HEADER, Nonce, Proof, TOKEN_HEADER,
@@ -37,11 +38,8 @@ const BODY_LIMIT: usize = 4 * 1024;
 const READ_BUFFER: usize = 16 * 1024;
 
 /// Opens a WebSocket to a server that holds the token.
-pub(super) async fn open(
-    address: &str,
-    credential: &Credential,
-    max_message_bytes: usize,
-) -> Result<Socket, ClientError> {
+pub(super) async fn open(options: &ConnectOptions) -> Result<Socket, ClientError> {
+    let address = options.address.as_str();
     let tcp = TcpStream::connect(address).await.map_err(|source| {
         let address = address.to_owned();
         if source.kind() == io::ErrorKind::ConnectionRefused {
@@ -55,7 +53,26 @@ pub(super) async fn open(
             address: address.to_owned(),
             source,
         })?;
-    let (sender, connection) = http1::handshake(TokioIo::new(tcp))
+    #[cfg(feature = "tls")]
+    if let Some(tls) = &options.tls {
+        return upgrade(tls.connect(address, tcp).await?, options).await;
+    }
+    upgrade(tcp, options).await
+}
+
+/// Makes a WebSocket of a connection.
+async fn upgrade<S>(stream: S, options: &ConnectOptions) -> Result<Socket, ClientError>
+where
+    S: AsyncRead + AsyncWrite + Send + Unpin + 'static,
+{
+    let ConnectOptions {
+        address,
+        credential,
+        max_message_bytes,
+        ..
+    } = options;
+    let max_message_bytes = *max_message_bytes;
+    let (sender, connection) = http1::handshake(TokioIo::new(stream))
         .await
         .map_err(|error| lost(address, &error))?;
     let opening = Opening {

@@ -54,6 +54,11 @@ impl Keys {
         &self.local
     }
 
+    /// Whether there are named ones.
+    pub(crate) fn has_named(&self) -> bool {
+        !self.named.is_empty()
+    }
+
     /// What is known of the named ones, by name.
     pub(crate) fn list(&self) -> Vec<TokenInfo> {
         let listed = self.named.iter().map(|(name, named)| TokenInfo {

@@ -182,6 +182,11 @@ const HARMLESS: &[&str] = &[
     "rules",
     "answer_within_seconds",
     "decision",
+    "certificate",
+    "hosts",
+    "insecure",
+    "origins",
+    "remote",
 ];
 
 /// Takes off what may be a secret: any value of a key that is not known to have none, and any text without a key.

@@ -69,7 +69,15 @@ pub(super) fn load(dir: &Path, environment: &Environment) -> Result<Config, Conf
         faults.push(fault);
         Vec::new()
     });
-    let mut config = config(main.unwrap_or_default(), providers, warnings);
+    let mut main = main.unwrap_or_default();
+    let remote = main.remote.take().map(|remote| remote.read(dir));
+    let remote = remote.transpose().unwrap_or_else(|(field, message)| {
+        let text = main_text.as_deref().unwrap_or_default();
+        faults.push(ConfigFault::field(&main_path, text, field, message));
+        None
+    });
+    let mut config = config(main, providers, warnings);
+    config.remote = remote;
     config.agents = agents;
     config.instructions = load_instructions(dir, &mut config.warnings);
     config.skills = load_skills(dir, &mut config.warnings);
@@ -95,6 +103,8 @@ fn config(
 ) -> Config {
     Config {
         listen: main.listen.map(|listen| listen.0),
+        remote: None,
+        origins: main.origins.into_iter().map(|origin| origin.0).collect(),
         default_model: main.default_model.map(|choice| ModelChoice {
             provider: choice.provider,
             model: choice.model.map(|model| model.0),

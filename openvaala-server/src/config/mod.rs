@@ -11,6 +11,7 @@ mod fault;
 mod limits;
 mod load;
 mod provider_type;
+mod remote;
 mod schema;
 mod write;
 
@@ -31,6 +32,7 @@ pub use self::detect::LocalProbe;
 pub use self::fault::{ConfigError, ConfigFault};
 pub use self::limits::Limits;
 pub use self::provider_type::{ProviderType, UnknownProviderType};
+pub use self::remote::{RemoteConfig, TlsFiles};
 pub(crate) use self::write::Before;
 pub use self::write::{AddProviderError, NewKey, NewProvider};
 use crate::environment::{Environment, ProviderKeys};
@@ -146,6 +148,10 @@ impl ConfigDir {
 pub struct Config {
     /// Where to listen; `None` means 127.0.0.1:8790, or any free port if that is taken.
     pub listen: Option<SocketAddr>,
+    /// Where other machines reach the server; `None` means nowhere.
+    pub remote: Option<RemoteConfig>,
+    /// The web pages besides its own that may open a connection, such as `https://app.example.org`.
+    pub origins: Vec<String>,
     /// The model that new conversations ask; `None` means the first provider's default.
     pub default_model: Option<ModelChoice>,
     /// Variables that children see although their names look like those of secrets.

@@ -17,6 +17,7 @@ use serde::{Deserialize, Deserializer};
 
 use super::limits::LimitsSection;
 use super::provider_type::{ProviderType, UnknownProviderType};
+use super::remote::RemoteSection;
 
 /// The longest time that a limit may be set to.
 const MAX_SECONDS: u64 = 7 * 24 * 3600;
@@ -50,6 +51,9 @@ pub(super) struct MainFile {
     pub(super) approval: ApprovalSection,
     pub(super) agent_limits: AgentLimitsSection,
     pub(super) limits: LimitsSection,
+    #[serde(default, deserialize_with = "given")]
+    pub(super) remote: Option<RemoteSection>,
+    pub(super) origins: Vec<Origin>,
 }
 
 /// `agent_limits` in `openvaala.yaml`.
@@ -241,12 +245,53 @@ impl<'de> Deserialize<'de> for Listen {
             })?;
             if !address.ip().is_loopback() {
                 return Err(format!(
-                    "{address} can be reached from other machines, which needs TLS and is not there yet: \
-                     use 127.0.0.1 or [::1]"
+                    "{address} can be reached from other machines, which needs TLS: give it as `remote.listen`, \
+                     and use 127.0.0.1 or [::1] here"
                 ));
             }
             Ok(Self(address))
         })
+    }
+}
+
+/// An address of any kind.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Address(pub(super) SocketAddr);
+
+impl<'de> Deserialize<'de> for Address {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        from_text(deserializer, "an address such as 0.0.0.0:8791", |text| {
+            let address = text.parse().map_err(|_| {
+                format!("{text:?} is no address: expected one such as 0.0.0.0:8791 or [::]:8791")
+            });
+            address.map(Self)
+        })
+    }
+}
+
+/// Where a web page comes from, as browsers write it.
+#[derive(Clone, Debug)]
+pub(super) struct Origin(pub(super) String);
+
+impl<'de> Deserialize<'de> for Origin {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        from_text(
+            deserializer,
+            "an origin such as https://app.example.org",
+            |text| {
+                let rest = text
+                    .split_once("://")
+                    .map(|(scheme, rest)| (scheme.is_empty(), rest));
+                match rest {
+                    Some((false, host)) if !host.is_empty() && !host.contains(['/', '*', ' ']) => {
+                        Ok(Self(text.to_owned()))
+                    }
+                    _ => Err(format!(
+                        "{text:?} is no origin: expected one such as https://app.example.org, without a path and without `*`"
+                    )),
+                }
+            },
+        )
     }
 }
 

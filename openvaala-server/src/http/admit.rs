@@ -2,15 +2,15 @@
 
 use std::convert::Infallible;
 use std::net::{IpAddr, SocketAddr};
-use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, OnceLock};
 
 use bytes::Bytes;
 use http_body_util::Full;
 use hyper::body::Incoming;
 use hyper::header::{
-    AUTHORIZATION, CONNECTION, CONTENT_TYPE, HOST, HeaderName, HeaderValue, ORIGIN,
-    SEC_WEBSOCKET_ACCEPT, SEC_WEBSOCKET_KEY, SEC_WEBSOCKET_VERSION, UPGRADE,
+    AUTHORIZATION, CONNECTION, CONTENT_TYPE, HOST, HeaderValue, ORIGIN, SEC_WEBSOCKET_ACCEPT,
+    SEC_WEBSOCKET_KEY, SEC_WEBSOCKET_VERSION, UPGRADE,
 };
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
@@ -21,8 +21,10 @@ use openvaala_protocol::ENDPOINT;
 use openvaala_protocol::handshake::{
     CHALLENGE_PATH, Challenge, Key, NONCE_HEADER, Nonce, Proof, TOKEN_HEADER,
 };
+use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::TcpStream;
-use tokio::time::{sleep, timeout};
+use tokio::time::{Instant, sleep, timeout_at};
+use tokio_rustls::TlsAcceptor;
 use tokio_tungstenite::WebSocketStream;
 use tokio_tungstenite::tungstenite::handshake::derive_accept_key;
 use tokio_tungstenite::tungstenite::protocol::{Role, WebSocketConfig};
@@ -61,38 +63,94 @@ pub(crate) async fn admit(
 ) -> Option<Admitted> {
     // Without it small messages may wait 40 ms for each other; with a broken socket all else fails too.
     let _ = stream.set_nodelay(true);
-    let visit = Visit {
+    let until = Instant::now() + limits.handshake;
+    let door = Door {
         gate,
+        limits,
         peer: peer.ip(),
-        challenged: OnceLock::new(),
-        used: AtomicBool::new(false),
-        upgrade: OnceLock::new(),
+        came_to: stream.local_addr().ok().map(plain),
+        until,
     };
-    let service = service_fn(|request| {
-        let answer = visit.answer(request);
-        async { Ok::<_, Infallible>(answer.await) }
-    });
-    let connection = http1::Builder::new()
-        .half_close(false)
-        .header_read_timeout(None)
-        .max_buf_size(MAX_HEAD)
-        .serve_connection(TokioIo::new(stream), service)
-        .with_upgrades();
-    // Covers slow headers, too.
-    match timeout(limits.handshake, connection).await {
-        Ok(Ok(())) => {}
-        Ok(Err(error)) => tracing::debug!(%error, "a connection broke before it was let in"),
-        Err(_) => tracing::debug!("a connection took too long to be let in"),
+    let Some(tls) = &gate.tls else {
+        return door.admit(stream).await;
+    };
+    let config = Arc::clone(&tls.borrow());
+    // Its state is large, and most connections are not encrypted.
+    let encrypted = Box::pin(TlsAcceptor::from(config).accept(stream));
+    match timeout_at(until, encrypted).await {
+        Ok(Ok(stream)) => door.admit(stream).await,
+        Ok(Err(error)) => {
+            tracing::debug!(%error, "a connection could not be encrypted");
+            None
+        }
+        Err(_) => {
+            tracing::debug!("a connection took too long to be encrypted");
+            None
+        }
     }
-    let Upgrade { stream, grant } = visit.upgrade.into_inner()?;
-    let stream = TokioIo::new(stream.await.ok()?);
-    let Some(grant) = grant else {
-        return first_message(stream, peer.ip(), gate, limits).await;
-    };
-    Some(Admitted {
-        socket: websocket(stream, limits.message_bytes).await,
-        access: gate.access(grant),
-    })
+}
+
+/// An IPv4 address that came by a socket for both kinds is written as one.
+fn plain(address: SocketAddr) -> SocketAddr {
+    SocketAddr::new(address.ip().to_canonical(), address.port())
+}
+
+/// Where a connection comes in.
+struct Door<'a> {
+    gate: &'a Gate,
+    limits: &'a Limits,
+    peer: IpAddr,
+    /// The address of this machine that it has come to.
+    came_to: Option<SocketAddr>,
+    until: Instant,
+}
+
+impl Door<'_> {
+    async fn admit<S>(self, stream: S) -> Option<Admitted>
+    where
+        S: AsyncRead + AsyncWrite + Send + Unpin + 'static,
+    {
+        let Self {
+            gate,
+            limits,
+            peer,
+            came_to,
+            until,
+        } = self;
+        let visit = Visit {
+            gate,
+            peer,
+            came_to,
+            challenged: OnceLock::new(),
+            used: AtomicBool::new(false),
+            upgrade: OnceLock::new(),
+        };
+        let service = service_fn(|request| {
+            let answer = visit.answer(request);
+            async { Ok::<_, Infallible>(answer.await) }
+        });
+        let connection = http1::Builder::new()
+            .half_close(false)
+            .header_read_timeout(None)
+            .max_buf_size(MAX_HEAD)
+            .serve_connection(TokioIo::new(stream), service)
+            .with_upgrades();
+        // Covers slow headers, too.
+        match timeout_at(until, connection).await {
+            Ok(Ok(())) => {}
+            Ok(Err(error)) => tracing::debug!(%error, "a connection broke before it was let in"),
+            Err(_) => tracing::debug!("a connection took too long to be let in"),
+        }
+        let Upgrade { stream, grant } = visit.upgrade.into_inner()?;
+        let stream = TokioIo::new(stream.await.ok()?);
+        let Some(grant) = grant else {
+            return first_message(stream, peer, gate, limits).await;
+        };
+        Some(Admitted {
+            socket: websocket(stream, limits.message_bytes).await,
+            access: gate.access(grant),
+        })
+    }
 }
 
 /// A WebSocket that takes messages up to that size, in bytes.
@@ -110,6 +168,7 @@ pub(super) async fn websocket(stream: TokioIo<Upgraded>, max_message: usize) -> 
 struct Visit<'a> {
     gate: &'a Gate,
     peer: IpAddr,
+    came_to: Option<SocketAddr>,
     challenged: OnceLock<Challenged>,
     used: AtomicBool,
     upgrade: OnceLock<Upgrade>,
@@ -163,12 +222,15 @@ impl Visit<'_> {
 
     fn route(&self, request: Request<Incoming>) -> Result<Answer, Refusal> {
         let headers = request.headers();
-        if !self.is_own(headers, HOST, &self.gate.hosts) {
+        // A page that points its own name at this server, or that only looks like one of this server, is refused.
+        let takes_host = |host| self.gate.takes_host(host, self.came_to);
+        if !single(headers, HOST.as_str()).is_some_and(takes_host) {
             let message = "the Host header names another server";
             return Ok(text(StatusCode::FORBIDDEN, message));
         }
         let is_page = headers.contains_key(ORIGIN);
-        if is_page && !self.is_own(headers, ORIGIN, &self.gate.origins) {
+        let takes_origin = |origin| self.gate.takes_origin(origin);
+        if is_page && !single(headers, ORIGIN.as_str()).is_some_and(takes_origin) {
             let message = "requests of foreign web pages are not taken";
             return Ok(text(StatusCode::FORBIDDEN, message));
         }
@@ -186,14 +248,6 @@ impl Visit<'_> {
             }
             _ => text(StatusCode::NOT_FOUND, "there is nothing here"),
         })
-    }
-
-    /// Whether a header is there once, with exactly one of those values.
-    ///
-    /// A page that points its own name at this server, or that only looks like one of this server, is refused.
-    fn is_own(&self, headers: &HeaderMap, name: HeaderName, own: &[String]) -> bool {
-        single(headers, name.as_str())
-            .is_some_and(|value| own.iter().any(|own| own.eq_ignore_ascii_case(value)))
     }
 
     fn challenge(&self, headers: &HeaderMap) -> Result<Answer, Refusal> {

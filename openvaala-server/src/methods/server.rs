@@ -38,11 +38,13 @@ pub(crate) async fn status(context: &Context) -> Result<StatusResult, RpcError> 
     let clients = clients.await.map_err(|_| stopped())?;
     let (facts, assembled) = (&context.facts, context.assembled());
     let mut degraded = status.degraded;
+    degraded.extend(facts.degraded.iter().cloned());
     degraded.extend(assembled.config.warnings.iter().cloned());
     Ok(StatusResult {
         version: VERSION.to_owned(),
         pid: facts.pid,
         address: facts.address.to_string(),
+        remote: facts.remote.clone(),
         data_dir: facts.data_dir.display().to_string(),
         started_at: facts.started_at,
         open_conversations: count(status.open_conversations),

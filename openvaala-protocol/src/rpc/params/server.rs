@@ -63,8 +63,11 @@ pub struct StatusResult {
     pub version: String,
     /// Its process id.
     pub pid: u32,
-    /// The address that it listens on.
+    /// The address that it listens on for clients of its machine.
     pub address: String,
+    /// Where clients of other machines reach it; `None` if they do not.
+    #[serde(default)]
+    pub remote: Option<RemoteAddress>,
     /// Its data directory, canonical.
     pub data_dir: String,
     /// When it started.
@@ -84,6 +87,16 @@ pub struct StatusResult {
     pub default_model: ModelRef,
     /// What does not work as it should, in words; empty when all is well.
     pub degraded: Vec<String>,
+}
+
+/// Where a server listens for other machines.
+#[derive(Clone, Debug, Deserialize, Eq, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema, ts_rs::TS))]
+pub struct RemoteAddress {
+    /// The address.
+    pub address: String,
+    /// Whether what is said there is encrypted (`wss://`).
+    pub encrypted: bool,
 }
 
 /// Parameters of `server/shutdown`.
