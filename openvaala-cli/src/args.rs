@@ -507,6 +507,24 @@ pub(crate) enum ProviderCommand {
         --model gpt-5.4-mini --api-key-env OPENAI_API_KEY"
     )]
     Add(AddArgs),
+    /// Changes a provider that was added; what is left out stays as it is
+    #[command(
+        after_help = "Examples:\n  openvaala provider edit openai --model gpt-5.4\n  \
+        openvaala provider edit work --api-key-stdin < work.key"
+    )]
+    Edit(EditProviderArgs),
+    /// Removes a provider that was added, unless the configuration still names it
+    #[command(after_help = "Example:\n  openvaala provider remove work")]
+    Remove {
+        /// Its name
+        name: String,
+    },
+    /// Makes a model that of new conversations
+    #[command(after_help = "Example:\n  openvaala provider default openai/gpt-5.4")]
+    Default {
+        /// The model, as PROVIDER/MODEL
+        model: String,
+    },
     /// Lists the providers and the model that is asked by default
     #[command(
         after_help = "Examples:\n  openvaala provider list\n  openvaala provider list --json"
@@ -554,6 +572,27 @@ pub(crate) struct AddArgs {
     pub(crate) default: bool,
 }
 
+#[derive(Args, Debug)]
+pub(crate) struct EditProviderArgs {
+    /// Its name
+    pub(crate) name: String,
+    /// What it speaks: openai_chat, openai_responses, or anthropic_messages
+    #[arg(long = "type", value_name = "TYPE")]
+    pub(crate) speaks: Option<ProviderType>,
+    /// Where its API begins
+    #[arg(long, value_name = "URL")]
+    pub(crate) base_url: Option<String>,
+    /// The model to ask it for
+    #[arg(long)]
+    pub(crate) model: Option<String>,
+    /// The variable of the server's environment that has the key
+    #[arg(long, value_name = "VARIABLE", conflicts_with = "api_key_stdin")]
+    pub(crate) api_key_env: Option<String>,
+    /// Read the key from standard input; it is written to the provider's file, which only its owner can read
+    #[arg(long)]
+    pub(crate) api_key_stdin: bool,
+}
+
 /// Looks after the tokens by which clients are let in
 #[derive(Debug, Subcommand)]
 pub(crate) enum TokenCommand {
@@ -599,6 +638,26 @@ pub(crate) enum ConfigCommand {
     #[command(after_help = "Examples:\n  openvaala config check\n  \
         openvaala config check --config-dir ./draft")]
     Check,
+    /// Shows the main file of the server's configuration, and what is wrong with it
+    #[command(after_help = "Examples:\n  openvaala config show > openvaala.yaml\n  \
+        openvaala config show --json")]
+    Show {
+        /// As JSON, with the revision
+        #[arg(long)]
+        json: bool,
+    },
+    /// Gives the main file of the server's configuration another text, and puts it in force
+    ///
+    /// If it does not load everything stays as it was, and the mistake is named.
+    #[command(after_help = "Examples:\n  openvaala config set openvaala.yaml\n  \
+        openvaala config set - --revision 0123456789abcdef < openvaala.yaml")]
+    Set {
+        /// The file with the text; - reads standard input
+        file: PathBuf,
+        /// Only if it still is at this revision
+        #[arg(long, value_name = "REVISION")]
+        revision: Option<String>,
+    },
 }
 
 #[cfg(test)]

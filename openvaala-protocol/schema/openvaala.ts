@@ -38,6 +38,10 @@ export interface Methods {
   "terminal/kill": { params: TerminalKillParams; result: TerminalKillResult };
   "agent/list": { params: AgentListParams; result: AgentListResult };
   "model/list": { params: ModelListParams; result: ModelListResult };
+  "model/default/set": { params: ModelDefaultSetParams; result: ModelDefaultSetResult };
+  "config/get": { params: ConfigGetParams; result: ConfigGetResult };
+  "config/validate": { params: ConfigValidateParams; result: ConfigValidateResult };
+  "config/set": { params: ConfigSetParams; result: ConfigSetResult };
   "executor/list": { params: ExecutorListParams; result: ExecutorListResult };
   "executor/test": { params: ExecutorTestParams; result: ExecutorTestResult };
   "executor/browse": { params: ExecutorBrowseParams; result: ExecutorBrowseResult };
@@ -46,6 +50,7 @@ export interface Methods {
   "provider/list": { params: ProviderListParams; result: ProviderListResult };
   "provider/add": { params: ProviderAddParams; result: ProviderAddResult };
   "provider/remove": { params: ProviderRemoveParams; result: ProviderRemoveResult };
+  "provider/edit": { params: ProviderEditParams; result: ProviderEditResult };
   "provider/test": { params: ProviderTestParams; result: ProviderTestResult };
   "session/pending/list": { params: SessionPendingListParams; result: SessionPendingListResult };
   "session/pending/update": { params: SessionPendingUpdateParams; result: SessionPendingChangeResult };
@@ -148,6 +153,8 @@ export const ErrorCodes = {
   token_exists: -32023,
   /** There is no token of that name. */
   token_not_found: -32024,
+  /** The configuration was changed meanwhile: look at it again. */
+  config_changed: -32025,
 } as const;
 
 /** A configured agent. */
@@ -319,6 +326,63 @@ export type BlobRef = {
 
 /** What a summary was made for. */
 export type CompactionTrigger = "share" | "overflow" | "manual" | "inherited";
+
+/** Something that is wrong with a file of the configuration, or with a variable of the server's environment. */
+export type ConfigFault = {
+  /** The path of the file, or `environment: NAME`. */
+  origin: string,
+  /** The line, from 1; `null` for the whole. */
+  line: number | null,
+  /** The column, from 1. */
+  column: number | null,
+  /** The field as a path, such as `headers.X-Team`. */
+  field: string | null,
+  /** What is wrong and what would be right. */
+  message: string, };
+
+/** Parameters of `config/get`. */
+export type ConfigGetParams = Record<symbol, never>;
+
+/** Result of `config/get`. */
+export type ConfigGetResult = {
+  /** The main file, `openvaala.yaml`, on the server's machine. */
+  path: string,
+  /** What it says now, empty if there is none. It holds no keys: those are in the files of the providers. */
+  text: string,
+  /** Stands for that text; `config/set` takes it to see that nobody has changed it meanwhile. */
+  revision: string,
+  /** What is wrong on disk, in all files; empty if it could be put in force. */
+  faults: Array<ConfigFault>,
+  /** What is in force but not as it should be, in words. */
+  warnings: Array<string>, };
+
+/** Parameters of `config/set`. */
+export type ConfigSetParams = {
+  /** What the main file is to say. */
+  text: string,
+  /** The revision that was changed; with another one on disk nothing is written. `null` writes in any case. */
+  revision?: string | null, };
+
+/** Result of `config/set`: it is on disk and in force. */
+export type ConfigSetResult = {
+  /** The revision now. */
+  revision: string,
+  /** The model that new conversations ask now. */
+  default_model: ModelRef,
+  /** What counts only after a restart. */
+  after_restart: Array<string>, };
+
+/** Parameters of `config/validate`. */
+export type ConfigValidateParams = {
+  /** What the main file would say; `null` means what it says. */
+  text?: string | null, };
+
+/** Result of `config/validate`: nothing has changed. */
+export type ConfigValidateResult = {
+  /** The first fault of every broken file; empty if it could be put in force. */
+  faults: Array<ConfigFault>,
+  /** What would be in force but not as it should be, in words. */
+  warnings: Array<string>, };
 
 /** One piece of a message or of a tool result. */
 export type Content = { "type": "text",
@@ -881,6 +945,16 @@ export type ModelChange = {
   /** The model from now on. */
   to: ModelRef, };
 
+/** Parameters of `model/default/set`. */
+export type ModelDefaultSetParams = {
+  /** The model, at a provider that there is. */
+  model: ModelRef, };
+
+/** Result of `model/default/set`: it is on disk and in force. */
+export type ModelDefaultSetResult = {
+  /** The model that new conversations ask now. */
+  default_model: ModelRef, };
+
 /** A model request that failed for good. */
 export type ModelError = {
   /** The model that was asked. */
@@ -1025,6 +1099,26 @@ export type ProviderAddParams = {
 
 /** Result of `provider/add`: it is on disk and in force. */
 export type ProviderAddResult = {
+  /** The model that new conversations ask now. */
+  default_model: ModelRef, };
+
+/** Parameters of `provider/edit`; what is left out stays as it is. */
+export type ProviderEditParams = {
+  /** The provider's name. */
+  name: string,
+  /** What it speaks: `openai_chat`, `openai_responses` or `anthropic_messages`. */
+  type?: string | null,
+  /** Where its API begins. */
+  base_url?: string | null,
+  /** Its key; written to its file, which only the owner can read, and never given out again. */
+  api_key?: string | null,
+  /** The variable of the server's environment that has its key, in the place of a key that was written. */
+  api_key_env?: string | null,
+  /** The model it is asked for by default. */
+  default_model?: string | null, };
+
+/** Result of `provider/edit`: it is on disk and in force. */
+export type ProviderEditResult = {
   /** The model that new conversations ask now. */
   default_model: ModelRef, };
 

@@ -14,7 +14,8 @@ use tokio::sync::{mpsc, oneshot, watch};
 
 use crate::assemble::Assembled;
 use crate::auth::{Keys, TokenRequest};
-use crate::config::NewProvider;
+use crate::config::{ConfigEdit, NewProvider};
+use crate::reload::Source;
 
 /// What every connection and every method can reach; clones share it.
 #[derive(Clone, Debug)]
@@ -25,6 +26,8 @@ pub(crate) struct Context {
     pub(crate) phase: watch::Receiver<Phase>,
     pub(crate) commands: mpsc::Sender<Command>,
     pub(crate) reloads: mpsc::Sender<Reload>,
+    /// Where the configuration comes from.
+    pub(crate) source: Arc<Source>,
     pub(crate) keys: watch::Receiver<Arc<Keys>>,
     pub(crate) tokens: mpsc::Sender<TokenRequest>,
     /// What the client of this connection calls itself.
@@ -96,6 +99,8 @@ pub(crate) enum ConfigChange {
     AddProvider(Box<NewProvider>),
     /// A provider less, by name.
     RemoveProvider(String),
+    /// Another text of a file that is there.
+    Edit(ConfigEdit),
 }
 
 /// Asks for the configuration to be loaded anew.

@@ -8,6 +8,8 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
 use rustix::fs::OFlags;
+use rustix::io::Errno;
+use rustix::process::{Pid, test_kill_process};
 
 /// How old a temporary file must be to count as left behind by a process that was killed.
 const STALE: Duration = Duration::from_secs(60);
@@ -121,11 +123,11 @@ fn remove_stale(directory: &Path, prefix: &OsString) {
             .and_then(|metadata| metadata.modified())
             .ok();
         let age = modified.and_then(|time| SystemTime::now().duration_since(time).ok());
-        entry
-            .file_name()
+        let name = entry.file_name();
+        let writer = name
             .as_encoded_bytes()
-            .starts_with(prefix.as_encoded_bytes())
-            && age.is_some_and(|age| age > STALE)
+            .strip_prefix(prefix.as_encoded_bytes());
+        writer.is_some_and(|writer| is_gone(writer) || age.is_some_and(|age| age > STALE))
     };
     let Ok(entries) = fs::read_dir(directory) else {
         return;
@@ -134,6 +136,15 @@ fn remove_stale(directory: &Path, prefix: &OsString) {
         // It is in nobody's way.
         let _ = fs::remove_file(entry.path());
     }
+}
+
+/// Whether the process that a temporary file is named for has ended.
+fn is_gone(writer: &[u8]) -> bool {
+    let number = std::str::from_utf8(writer).ok();
+    let number = number.and_then(|number| number.parse().ok());
+    number
+        .and_then(Pid::from_raw)
+        .is_some_and(|pid| test_kill_process(pid) == Err(Errno::SRCH))
 }
 
 fn check_owner(metadata: &fs::Metadata) -> io::Result<()> {

@@ -12,7 +12,7 @@ use tokio::sync::{mpsc, watch};
 
 use crate::assemble::{Assembled, assemble};
 use crate::config::{
-    AddProviderError, Before, Config, ConfigDir, ConfigError, LocalProbe, TlsFiles,
+    AddProviderError, Before, Config, ConfigDir, ConfigError, EditError, LocalProbe, TlsFiles,
 };
 use crate::context::{ConfigChange, Reload};
 use crate::environment::Environment;
@@ -98,6 +98,13 @@ impl Reloader {
             Some(ConfigChange::RemoveProvider(name)) => {
                 tokio::task::spawn_blocking(move || dir.remove_provider(&name, &environment)).await
             }
+            Some(ConfigChange::Edit(edit)) => {
+                let edited = tokio::task::spawn_blocking(move || dir.edit(edit, &environment));
+                return match edited.await {
+                    Ok(edited) => edited.map(Some).map_err(|error| edit_error(&error)),
+                    Err(error) => Err(RpcError::new(ErrorCode::Runtime, error.to_string())),
+                };
+            }
         };
         match changed {
             Ok(Ok(before)) => Ok(Some(before)),
@@ -174,4 +181,13 @@ impl Reloader {
             after_restart,
         })
     }
+}
+
+fn edit_error(error: &EditError) -> RpcError {
+    let code = match error {
+        EditError::Changed { .. } => ErrorCode::ConfigChanged,
+        error if error.is_of_caller() => ErrorCode::InvalidParams,
+        _ => ErrorCode::Runtime,
+    };
+    RpcError::new(code, with_causes(error))
 }

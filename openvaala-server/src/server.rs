@@ -240,6 +240,7 @@ impl Server {
             }
             None => (None, None),
         };
+        let options_source = source.clone();
         let reloader = Reloader {
             source,
             marker,
@@ -266,6 +267,7 @@ impl Server {
             phase,
             commands: commands.clone(),
             reloads,
+            source: Arc::new(options_source),
             keys: keys.clone(),
             tokens,
             client: None,

@@ -18,6 +18,7 @@ mod clients;
 mod coming_back;
 mod commands;
 mod compaction;
+mod config_writes;
 mod crash;
 mod crash_agents;
 mod crash_batches;

@@ -29,7 +29,7 @@ mod trash;
 
 use std::process::ExitCode;
 
-use crate::args::{Cli, Command, ProviderCommand, ServeCommand};
+use crate::args::{Cli, Command, ConfigCommand, ProviderCommand, ServeCommand};
 use crate::dirs::Dirs;
 use crate::error::CliError;
 
@@ -54,7 +54,7 @@ pub(crate) async fn run(cli: Cli) -> Result<ExitCode, CliError> {
         Command::Check(args) => check::run(&dirs, args).await,
         Command::Provider(command) => provider::run(&dirs, command).await,
         Command::Token(command) => token::run(&dirs, command).await,
-        Command::Config(_) => config::check(&dirs),
+        Command::Config(command) => config::run(&dirs, command).await,
         Command::Send(args) => send::run(&dirs, args).await,
         Command::Interrupt(args) => interrupt::run(&dirs, args).await,
         Command::Completions(args) => completions::run(args.shell),
@@ -80,7 +80,7 @@ const fn of_this_machine(command: &Command) -> Option<&'static str> {
             Some(ServeCommand::Status { .. }) => None,
         },
         Command::Provider(ProviderCommand::Add(_)) => Some("openvaala provider add"),
-        Command::Config(_) => Some("openvaala config"),
+        Command::Config(ConfigCommand::Check) => Some("openvaala config check"),
         Command::Check(_) => Some("openvaala check"),
         _ => None,
     }

@@ -4,13 +4,17 @@ use std::io::Read;
 use std::process::ExitCode;
 
 use openvaala_core::dialect::http::Secret;
-use openvaala_protocol::rpc::method::{ProviderList, ProviderTest, ServerReload};
-use openvaala_protocol::rpc::params::provider::{ListParams, TestParams};
+use openvaala_protocol::rpc::method::{
+    ModelDefaultSet, ProviderEdit, ProviderList, ProviderRemove, ProviderTest, ServerReload,
+};
+use openvaala_protocol::rpc::params::model::DefaultSetParams;
+use openvaala_protocol::rpc::params::provider::{EditParams, ListParams, RemoveParams, TestParams};
 use openvaala_protocol::rpc::params::server::ReloadParams;
 use openvaala_server::config::{ConfigDir, NewKey, NewProvider};
 
 use super::environment;
-use crate::args::{AddArgs, ProviderCommand};
+use super::exec::model;
+use crate::args::{AddArgs, EditProviderArgs, ProviderCommand};
 use crate::dirs::Dirs;
 use crate::error::{CliError, FAILED};
 use crate::output::{note, out};
@@ -19,6 +23,9 @@ use crate::start::{connect, connect_running};
 pub(super) async fn run(dirs: &Dirs, command: ProviderCommand) -> Result<ExitCode, CliError> {
     match command {
         ProviderCommand::Add(args) => add(dirs, args).await,
+        ProviderCommand::Edit(args) => edit(dirs, args).await,
+        ProviderCommand::Remove { name } => remove(dirs, name).await,
+        ProviderCommand::Default { model } => set_default(dirs, &model).await,
         ProviderCommand::List { json } => list(dirs, json).await,
         ProviderCommand::Test { name } => test(dirs, name).await,
     }
@@ -55,6 +62,56 @@ async fn add(dirs: &Dirs, args: AddArgs) -> Result<ExitCode, CliError> {
         "try it with `openvaala provider test {}`",
         args.name
     ));
+    Ok(ExitCode::SUCCESS)
+}
+
+async fn edit(dirs: &Dirs, args: EditProviderArgs) -> Result<ExitCode, CliError> {
+    let api_key = if args.api_key_stdin {
+        let mut key = String::new();
+        std::io::stdin().read_to_string(&mut key)?;
+        Some(key.trim().to_owned())
+    } else {
+        None
+    };
+    let params = EditParams {
+        name: args.name.clone(),
+        dialect: args.speaks.map(|speaks| speaks.as_str().to_owned()),
+        base_url: args.base_url,
+        api_key,
+        api_key_env: args.api_key_env,
+        default_model: args.model,
+    };
+    let (client, _notices) = connect(dirs).await?;
+    client.call::<ProviderEdit>(params).await?;
+    client.close().await;
+    out(&format!("changed {}\n", args.name))?;
+    note(&format!(
+        "try it with `openvaala provider test {}`",
+        args.name
+    ));
+    Ok(ExitCode::SUCCESS)
+}
+
+async fn remove(dirs: &Dirs, name: String) -> Result<ExitCode, CliError> {
+    let (client, _notices) = connect(dirs).await?;
+    let params = RemoveParams { name: name.clone() };
+    client.call::<ProviderRemove>(params).await?;
+    client.close().await;
+    out(&format!("removed {name}\n"))?;
+    Ok(ExitCode::SUCCESS)
+}
+
+async fn set_default(dirs: &Dirs, named: &str) -> Result<ExitCode, CliError> {
+    let params = DefaultSetParams {
+        model: model(named)?,
+    };
+    let (client, _notices) = connect(dirs).await?;
+    let set = client.call::<ModelDefaultSet>(params).await?.default_model;
+    client.close().await;
+    out(&format!(
+        "new conversations ask {}/{}\n",
+        set.provider, set.model
+    ))?;
     Ok(ExitCode::SUCCESS)
 }
 

@@ -176,4 +176,5 @@ errors! {
     Forbidden = -32022, "forbidden", "The token of this connection does not allow that, or is no longer good; the message names the right it lacks.";
     TokenExists = -32023, "token_exists", "There is a token of that name already.";
     TokenNotFound = -32024, "token_not_found", "There is no token of that name.";
+    ConfigChanged = -32025, "config_changed", "The configuration was changed meanwhile: look at it again.";
 }

@@ -7,15 +7,15 @@ use serde::de::DeserializeOwned;
 use serde_json::value::{RawValue, to_raw_value};
 
 use super::error::ErrorCode::{
-    self, ApprovalAnswered, ApprovalNotFound, ConversationBusy, ConversationExists,
+    self, ApprovalAnswered, ApprovalNotFound, ConfigChanged, ConversationBusy, ConversationExists,
     ConversationNotFound, InputNotFound, InputTaken, InvalidRequest, Overloaded, QueueChanged,
     Runtime, SessionBusy, SessionNotFound, TerminalNotFound, TokenExists, TokenNotFound,
     TurnNotFound,
 };
 use super::error::RpcError;
 use super::params::{
-    agent, approval, check, compaction, conversation, executor, model, pending, provider, server,
-    session, terminal, token, trash, turn, update, usage,
+    agent, approval, check, compaction, config, conversation, executor, model, pending, provider,
+    server, session, terminal, token, trash, turn, update, usage,
 };
 use super::rights::Right;
 
@@ -96,7 +96,7 @@ macro_rules! methods {
         /// The methods as types.
         pub mod method {
             #[allow(unused_imports, reason = "not every row names every module")]
-            use super::{agent, approval, check, compaction, conversation, executor, repeatable, Repeatable, model, pending, provider, server, session, terminal, token, trash, turn, update, usage};
+            use super::{agent, approval, check, compaction, config, conversation, executor, repeatable, Repeatable, model, pending, provider, server, session, terminal, token, trash, turn, update, usage};
 
             $($(#[doc = $about])+
             #[derive(Clone, Copy, Debug)]
@@ -328,6 +328,16 @@ methods! {
     AgentList = "agent/list": agent::ListParams => agent::ListResult, [], [Watch], "0.1";
     /// Lists the models that the configuration names, and what is known of each.
     ModelList = "model/list": model::ListParams => model::ListResult, [], [Watch], "0.1";
+    /// Makes a model that of new conversations: writes it to the configuration, and puts that in force.
+    ModelDefaultSet = "model/default/set": model::DefaultSetParams => model::DefaultSetResult, [Runtime], [Admin], "0.1";
+    /// Gives the main file of the configuration, and what is wrong with it.
+    ConfigGet = "config/get": config::GetParams => config::GetResult, [Runtime], [Admin], "0.1";
+    /// Says what is wrong with the configuration, or would be with another text of its main file; nothing changes.
+    ConfigValidate = "config/validate": config::ValidateParams => config::ValidateResult, [Runtime], [Admin], "0.1";
+    /// Gives the main file of the configuration another text, and puts that in force.
+    ///
+    /// All of it is loaded first; if that fails everything is as it was before, and the error says what is wrong with it.
+    ConfigSet = "config/set": config::SetParams => config::SetResult, [ConfigChanged, Runtime], [Admin], "0.1";
     /// Lists the executors that tools can run on.
     ExecutorList = "executor/list": executor::ListParams => executor::ListResult, [], [Watch], "0.1";
     /// Opens a folder on an executor, to see whether it can be worked in.
@@ -348,6 +358,10 @@ methods! {
     ///
     /// One that the configuration still names stays. One that has no file is gone already.
     ProviderRemove = "provider/remove": provider::RemoveParams => provider::RemoveResult, [Runtime], [Admin], "0.1";
+    /// Changes a provider that has a file, and puts the configuration in force; what is left out stays as it is.
+    ///
+    /// All of it is loaded first; if that fails everything is as it was before. The key is never given out.
+    ProviderEdit = "provider/edit": provider::EditParams => provider::EditResult, [Runtime], [Admin], "0.1";
     /// Asks a provider for one word, to see whether it answers.
     ProviderTest = "provider/test": provider::TestParams => provider::TestResult, [Runtime], [Admin], "0.1";
     /// Gives the inputs that wait for a session, with all that was said.

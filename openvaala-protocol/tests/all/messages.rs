@@ -171,6 +171,20 @@ const REQUESTS: &[(&str, &str)] = &[
     ),
     ("agent/list", r#"{}"#),
     ("model/list", r#"{"provider":"p"}"#),
+    (
+        "provider/edit",
+        r#"{"name":"work","type":"openai_chat","base_url":"https://models.example.com/v1","api_key":null,"api_key_env":"WORK_KEY","default_model":"m"}"#,
+    ),
+    (
+        "model/default/set",
+        r#"{"model":{"provider":"p","model":"m","effort":"high"}}"#,
+    ),
+    ("config/get", "{}"),
+    ("config/validate", r#"{"text":"step_limit: 5\n"}"#),
+    (
+        "config/set",
+        r#"{"text":"step_limit: 5\n","revision":"0123456789abcdef"}"#,
+    ),
     ("executor/list", r#"{}"#),
     ("executor/test", r#"{"executor":"local","root":"/w"}"#),
     (
@@ -288,6 +302,11 @@ fn written(call: &Call) -> Box<RawValue> {
         Call::ApprovalAnswer(params) => to_raw_value(params),
         Call::ProviderAdd(params) => to_raw_value(params),
         Call::ProviderRemove(params) => to_raw_value(params),
+        Call::ProviderEdit(params) => to_raw_value(params),
+        Call::ModelDefaultSet(params) => to_raw_value(params),
+        Call::ConfigGet(params) => to_raw_value(params),
+        Call::ConfigValidate(params) => to_raw_value(params),
+        Call::ConfigSet(params) => to_raw_value(params),
         Call::AgentList(params) => to_raw_value(params),
         Call::ModelList(params) => to_raw_value(params),
         Call::ExecutorList(params) => to_raw_value(params),

@@ -34,10 +34,20 @@ pub(super) const MAIN: &str = "openvaala.yaml";
 pub(super) const PROVIDERS: &str = "providers";
 
 /// Reads every file; the error has the first fault of each broken one.
-pub(super) fn load(dir: &Path, environment: &Environment) -> Result<Config, ConfigError> {
+///
+/// `main` is taken in the place of what the main file says.
+pub(super) fn load(
+    dir: &Path,
+    main: Option<&str>,
+    environment: &Environment,
+) -> Result<Config, ConfigError> {
     let mut faults = Vec::new();
     let main_path = dir.join(MAIN);
-    let main_text = read(&main_path).unwrap_or_else(|fault| {
+    let main_text = match main {
+        Some(text) => Ok(Some(text.to_owned())),
+        None => read(&main_path),
+    };
+    let main_text = main_text.unwrap_or_else(|fault| {
         faults.push(fault);
         None
     });
@@ -90,9 +100,17 @@ pub(super) fn load(dir: &Path, environment: &Environment) -> Result<Config, Conf
 }
 
 /// Says where in the directory's main file something is wrong that only shows when all is known.
-pub(super) fn main_fault(dir: &Path, field: &str, message: String) -> ConfigError {
+pub(super) fn main_fault(
+    dir: &Path,
+    main: Option<&str>,
+    field: &str,
+    message: String,
+) -> ConfigError {
     let path = dir.join(MAIN);
-    let text = read(&path).ok().flatten().unwrap_or_default();
+    let text = match main {
+        Some(text) => text.to_owned(),
+        None => read(&path).ok().flatten().unwrap_or_default(),
+    };
     ConfigError::new(vec![ConfigFault::field(&path, &text, field, message)])
 }
 

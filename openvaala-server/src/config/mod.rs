@@ -7,6 +7,7 @@ mod agents;
 mod approvals;
 mod context_files;
 mod detect;
+mod edit;
 mod fault;
 mod limits;
 mod load;
@@ -29,6 +30,7 @@ use openvaala_protocol::item::Instructions;
 
 pub use self::approvals::AddRuleError;
 pub use self::detect::LocalProbe;
+pub(crate) use self::edit::{ConfigEdit, EditError, KeyEdit, ProviderEdit, revision};
 pub use self::fault::{ConfigError, ConfigFault};
 pub use self::limits::Limits;
 pub use self::provider_type::{ProviderType, UnknownProviderType};
@@ -63,7 +65,16 @@ impl ConfigDir {
     /// # Errors
     /// The first fault of every broken file, or a variable whose value cannot be used.
     pub fn load(&self, environment: &Environment) -> Result<Config, ConfigError> {
-        let config = load::load(&self.path, environment)?;
+        self.load_with(environment, None)
+    }
+
+    /// Loads all of it as if the main file had that text; `None` is the text that it has.
+    pub(crate) fn load_with(
+        &self,
+        environment: &Environment,
+        main: Option<&str>,
+    ) -> Result<Config, ConfigError> {
+        let config = load::load(&self.path, main, environment)?;
         let detected = detect::from_environment(environment)?;
         if let Some(choice) = &config.default_model {
             let known = config.providers.values().chain(&detected);
@@ -76,6 +87,7 @@ impl ConfigDir {
                 );
                 return Err(load::main_fault(
                     &self.path,
+                    main,
                     "default_model.provider",
                     message,
                 ));

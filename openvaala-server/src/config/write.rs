@@ -140,8 +140,8 @@ pub(super) fn add_provider(
 ) -> Result<PathBuf, AddProviderError> {
     check_name(&provider.name).map_err(|message| AddProviderError::InvalidName { message })?;
     // A default model that names this very provider is no fault: it is about to come true.
-    let before =
-        load(&dir.path, environment).map_err(|source| AddProviderError::BrokenBefore { source })?;
+    let before = load(&dir.path, None, environment)
+        .map_err(|source| AddProviderError::BrokenBefore { source })?;
     let providers = dir.path.join(PROVIDERS);
     let path = providers.join(format!("{}.yaml", provider.name));
     if before.providers.contains_key(&provider.name) {
@@ -191,6 +191,11 @@ pub(super) fn add_provider(
 pub(crate) struct Before(Vec<(PathBuf, Option<String>)>);
 
 impl Before {
+    /// A file with that text; `None` means that there was none.
+    pub(super) fn of(path: PathBuf, text: Option<String>) -> Self {
+        Self(vec![(path, text)])
+    }
+
     fn of_provider(dir: &ConfigDir, name: &str) -> Result<Self, AddProviderError> {
         check_name(name).map_err(|message| AddProviderError::InvalidName { message })?;
         let main = dir.path.join(MAIN);

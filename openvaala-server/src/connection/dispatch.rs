@@ -25,8 +25,8 @@ use crate::auth::Access;
 use crate::config::Limits;
 use crate::context::Context;
 use crate::methods::{
-    agent, approval, compaction, conversation, executor, model, pending, provider, server, session,
-    terminal, token, trash, turn, update, usage,
+    agent, approval, compaction, config, conversation, executor, model, pending, provider, server,
+    session, terminal, token, trash, turn, update, usage,
 };
 
 /// How many answers of one client that may be large are made at once, and wait for room until they are sent.
@@ -338,6 +338,11 @@ async fn perform(
         Call::UsageGet(params) => raw(usage::get(context, params).await?),
         Call::ProviderList(_) => raw(provider::list(context)),
         Call::ProviderAdd(params) => raw(provider::add(context, params).await?),
+        Call::ProviderEdit(params) => raw(provider::edit(context, params).await?),
+        Call::ModelDefaultSet(params) => raw(model::set_default(context, params).await?),
+        Call::ConfigGet(_) => raw(config::get(context).await?),
+        Call::ConfigValidate(params) => raw(config::validate(context, params).await?),
+        Call::ConfigSet(params) => raw(config::set(context, params).await?),
         Call::ProviderRemove(params) => raw(provider::remove(context, params).await?),
         Call::ProviderTest(params) => raw(provider::test(context, params).await?),
         Call::SessionPendingList(params) => raw(pending::list(context, params).await?),

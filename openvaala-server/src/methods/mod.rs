@@ -3,6 +3,7 @@
 pub(crate) mod agent;
 pub(crate) mod approval;
 pub(crate) mod compaction;
+pub(crate) mod config;
 pub(crate) mod conversation;
 pub(crate) mod error;
 pub(crate) mod executor;

@@ -4,11 +4,26 @@ use std::collections::BTreeSet;
 
 use openvaala_core::RuntimeError;
 use openvaala_protocol::rpc::RpcError;
-use openvaala_protocol::rpc::params::model::{ListParams, ListResult, Model};
+use openvaala_protocol::rpc::params::model::{
+    DefaultSetParams, DefaultSetResult, ListParams, ListResult, Model,
+};
 use openvaala_protocol::rpc::params::provider::Provider;
 
 use super::error::rpc_error;
-use crate::context::Context;
+use super::server;
+use crate::config::ConfigEdit;
+use crate::context::{ConfigChange, Context};
+
+pub(crate) async fn set_default(
+    context: &Context,
+    params: DefaultSetParams,
+) -> Result<DefaultSetResult, RpcError> {
+    let change = ConfigChange::Edit(ConfigEdit::DefaultModel(params.model));
+    let reloaded = server::change(context, Some(change)).await?;
+    Ok(DefaultSetResult {
+        default_model: reloaded.default_model,
+    })
+}
 
 pub(crate) fn list(context: &Context, params: ListParams) -> Result<ListResult, RpcError> {
     let assembled = context.assembled();

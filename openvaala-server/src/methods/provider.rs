@@ -9,15 +9,16 @@ use openvaala_core::{ModelProvider, RuntimeError};
 use openvaala_protocol::content::Content;
 use openvaala_protocol::conversation::ModelRef;
 use openvaala_protocol::rpc::params::provider::{
-    AddParams, AddResult, ListResult, RemoveParams, RemoveResult, TestParams, TestResult,
+    AddParams, AddResult, EditParams, EditResult, ListResult, RemoveParams, RemoveResult,
+    TestParams, TestResult,
 };
 use openvaala_protocol::rpc::{ErrorCode, RpcError};
-use tokio::sync::oneshot;
 use tokio::time::{Instant, timeout};
 
 use super::error::{rpc_error, with_causes};
-use crate::config::{NewKey, NewProvider, ProviderType};
-use crate::context::{ConfigChange, Context, Reload};
+use super::server;
+use crate::config::{ConfigEdit, KeyEdit, NewKey, NewProvider, ProviderEdit, ProviderType};
+use crate::context::{ConfigChange, Context};
 
 /// How long a provider has to say one word.
 const LIMIT: Duration = Duration::from_secs(30);
@@ -62,14 +63,36 @@ pub(crate) async fn remove(
     Ok(RemoveResult { default_model })
 }
 
+pub(crate) async fn edit(context: &Context, params: EditParams) -> Result<EditResult, RpcError> {
+    let invalid = |message: String| RpcError::new(ErrorCode::InvalidParams, message);
+    let speaks = params
+        .dialect
+        .map(|dialect| dialect.parse::<ProviderType>());
+    let speaks = speaks.transpose();
+    let key = match (params.api_key, params.api_key_env) {
+        (None, None) => None,
+        (Some(key), None) => Some(KeyEdit::Given(Secret::new(key))),
+        (None, Some(variable)) => Some(KeyEdit::Variable(variable)),
+        (Some(_), Some(_)) => {
+            let message = "api_key and api_key_env are both given: leave one out";
+            return Err(invalid(message.to_owned()));
+        }
+    };
+    let edit = ProviderEdit {
+        name: params.name,
+        speaks: speaks.map_err(|error| invalid(format!("type: {error}")))?,
+        base_url: params.base_url,
+        key,
+        default_model: params.default_model,
+    };
+    let change = ConfigChange::Edit(ConfigEdit::Provider(Box::new(edit)));
+    let default_model = changed(context, change).await?;
+    Ok(EditResult { default_model })
+}
+
 /// Changes the configuration and puts it in force; gives the default model from then on.
 async fn changed(context: &Context, change: ConfigChange) -> Result<ModelRef, RpcError> {
-    let stopping = || RpcError::new(ErrorCode::Runtime, "the server is stopping");
-    let (reply, result) = oneshot::channel();
-    let change = Some(change);
-    let sent = context.reloads.send(Reload { change, reply }).await;
-    sent.map_err(|_| stopping())?;
-    let reloaded = result.await.map_err(|_| stopping())??;
+    let reloaded = server::change(context, Some(change)).await?;
     Ok(reloaded.default_model)
 }
 

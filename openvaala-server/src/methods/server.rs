@@ -14,7 +14,7 @@ use tokio::time::Instant;
 use super::error::rpc_error;
 use crate::VERSION;
 use crate::connection::Outbox;
-use crate::context::{Command, Context, Reload};
+use crate::context::{Command, ConfigChange, Context, Reload};
 use crate::process::memory::resident;
 
 /// The shortest time between two notifications about progress.
@@ -69,15 +69,17 @@ pub(crate) async fn shutdown(context: &Context, params: ShutdownParams) -> Shutd
 }
 
 pub(crate) async fn reload(context: &Context) -> Result<ReloadResult, RpcError> {
+    change(context, None).await
+}
+
+/// Changes the configuration, if anything is to change, and puts it in force.
+pub(super) async fn change(
+    context: &Context,
+    change: Option<ConfigChange>,
+) -> Result<ReloadResult, RpcError> {
     let (reply, result) = oneshot::channel();
-    context
-        .reloads
-        .send(Reload {
-            change: None,
-            reply,
-        })
-        .await
-        .map_err(|_| stopped())?;
+    let sent = context.reloads.send(Reload { change, reply }).await;
+    sent.map_err(|_| stopped())?;
     result.await.map_err(|_| stopped())?
 }
 

@@ -1,5 +1,6 @@
 //! Turns, terminals, files and the other things that clients ask for, over a real socket.
 
+mod config;
 mod conversations;
 mod lists;
 mod order;

@@ -7,6 +7,7 @@ pub mod agent;
 pub mod approval;
 pub mod check;
 pub mod compaction;
+pub mod config;
 pub mod conversation;
 pub mod executor;
 pub mod model;

@@ -50,3 +50,30 @@ pub struct Model {
     #[cfg_attr(feature = "schema", ts(as = "Option<u32>"))]
     pub context_window: Option<u64>,
 }
+
+/// Parameters of `model/default/set`.
+#[derive(Clone, Debug, Deserialize, Eq, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema, ts_rs::TS))]
+#[cfg_attr(
+    feature = "schema",
+    schemars(rename = "ModelDefaultSetParams"),
+    ts(rename = "ModelDefaultSetParams")
+)]
+#[serde(deny_unknown_fields)]
+pub struct DefaultSetParams {
+    /// The model, at a provider that there is.
+    pub model: ModelRef,
+}
+
+/// Result of `model/default/set`: it is on disk and in force.
+#[derive(Clone, Debug, Deserialize, Eq, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema, ts_rs::TS))]
+#[cfg_attr(
+    feature = "schema",
+    schemars(rename = "ModelDefaultSetResult"),
+    ts(rename = "ModelDefaultSetResult")
+)]
+pub struct DefaultSetResult {
+    /// The model that new conversations ask now.
+    pub default_model: ModelRef,
+}

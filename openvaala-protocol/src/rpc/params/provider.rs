@@ -166,3 +166,57 @@ pub struct RemoveResult {
     /// The model that new conversations ask now.
     pub default_model: ModelRef,
 }
+
+/// Parameters of `provider/edit`; what is left out stays as it is.
+#[derive(Clone, Default, Deserialize, Eq, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema, ts_rs::TS))]
+#[cfg_attr(
+    feature = "schema",
+    schemars(rename = "ProviderEditParams"),
+    ts(rename = "ProviderEditParams", optional_fields = nullable)
+)]
+#[serde(deny_unknown_fields)]
+pub struct EditParams {
+    /// The provider's name.
+    pub name: String,
+    /// What it speaks: `openai_chat`, `openai_responses` or `anthropic_messages`.
+    #[serde(default, rename = "type")]
+    pub dialect: Option<String>,
+    /// Where its API begins.
+    #[serde(default)]
+    pub base_url: Option<String>,
+    /// Its key; written to its file, which only the owner can read, and never given out again.
+    #[serde(default)]
+    pub api_key: Option<String>,
+    /// The variable of the server's environment that has its key, in the place of a key that was written.
+    #[serde(default)]
+    pub api_key_env: Option<String>,
+    /// The model it is asked for by default.
+    #[serde(default)]
+    pub default_model: Option<String>,
+}
+
+/// Without the key.
+impl fmt::Debug for EditParams {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("EditParams")
+            .field("name", &self.name)
+            .field("dialect", &self.dialect)
+            .field("base_url", &self.base_url)
+            .field("default_model", &self.default_model)
+            .finish_non_exhaustive()
+    }
+}
+
+/// Result of `provider/edit`: it is on disk and in force.
+#[derive(Clone, Debug, Deserialize, Eq, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema, ts_rs::TS))]
+#[cfg_attr(
+    feature = "schema",
+    schemars(rename = "ProviderEditResult"),
+    ts(rename = "ProviderEditResult")
+)]
+pub struct EditResult {
+    /// The model that new conversations ask now.
+    pub default_model: ModelRef,
+}
