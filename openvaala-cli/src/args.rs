@@ -424,6 +424,18 @@ pub(crate) enum ServeCommand {
         #[arg(long, value_name = "SECONDS", default_value_t = 10, value_parser = clap::value_parser!(u32).range(0..=3600))]
         timeout: u32,
     },
+    /// Shows the end of the running server's log
+    #[command(
+        after_help = "Examples:\n  openvaala serve logs\n  openvaala serve logs -n 500\n  openvaala serve logs --follow"
+    )]
+    Logs {
+        /// How many lines to show
+        #[arg(short = 'n', long, value_name = "LINES", default_value_t = 100, value_parser = clap::value_parser!(u32).range(1..=1000))]
+        lines: u32,
+        /// Go on with what it says from now on, until the server ends
+        #[arg(long)]
+        follow: bool,
+    },
     /// Tells how the running server is; exit code 1 if none runs
     #[command(after_help = "Examples:\n  openvaala serve status\n  openvaala serve status --json")]
     Status {

@@ -12,6 +12,7 @@ export interface Methods {
   "server/status": { params: ServerStatusParams; result: ServerStatusResult };
   "server/shutdown": { params: ServerShutdownParams; result: ServerShutdownResult };
   "server/reload": { params: ServerReloadParams; result: ServerReloadResult };
+  "server/logs": { params: ServerLogsParams; result: ServerLogsResult };
   "server/reindex": { params: ServerReindexParams; result: ServerReindexResult };
   "server/check": { params: ServerCheckParams; result: ServerCheckResult };
   "conversation/create": { params: ConversationCreateParams; result: ConversationCreateResult };
@@ -927,6 +928,13 @@ export type Live = { "started": PartialItem } | { "delta": Delta } | { "dropped"
     /** What the storage said. */
     message: string, } };
 
+/** A line of a server's log. */
+export type LogLine = {
+  /** Its number, from 1 at the start of the server. Where numbers are left out lines are not kept any more. */
+  number: number,
+  /** What it says. */
+  text: string, };
+
 /** A model that the configuration names. */
 export type Model = {
   /** The provider's name. */
@@ -1227,6 +1235,22 @@ export type ServerCheckResult = {
   entries: number,
   /** What is not as it should be; empty when all is sound. */
   findings: Array<Finding>, };
+
+/** Parameters of `server/logs`. */
+export type ServerLogsParams = {
+  /** Only lines after that number, the oldest first; `null` means the last ones. */
+  after?: number | null,
+  /** How many to give: 1 to 1,000, default 100. */
+  limit?: number | null,
+  /** How long to wait for a line if there is none yet, at most 30,000 ms. Default: not at all. */
+  wait_ms?: number | null, };
+
+/** Result of `server/logs`. */
+export type ServerLogsResult = {
+  /** The lines, the oldest first. */
+  lines: Array<LogLine>,
+  /** What to give as `after` to go on. */
+  next: number, };
 
 /** Parameters of `server/progress`. */
 export type ServerProgressParams = {

@@ -15,6 +15,7 @@ use tokio::sync::{mpsc, oneshot, watch};
 use crate::assemble::Assembled;
 use crate::auth::{Keys, TokenRequest};
 use crate::config::{ConfigEdit, NewProvider};
+use crate::logs::Logs;
 use crate::reload::Source;
 
 /// What every connection and every method can reach; clones share it.
@@ -28,6 +29,8 @@ pub(crate) struct Context {
     pub(crate) reloads: mpsc::Sender<Reload>,
     /// Where the configuration comes from.
     pub(crate) source: Arc<Source>,
+    /// The end of the log.
+    pub(crate) logs: Option<Logs>,
     pub(crate) keys: watch::Receiver<Arc<Keys>>,
     pub(crate) tokens: mpsc::Sender<TokenRequest>,
     /// What the client of this connection calls itself.

@@ -28,6 +28,7 @@ mod environment;
 mod error;
 mod files;
 mod http;
+mod logs;
 mod methods;
 mod process;
 mod reload;
@@ -37,6 +38,7 @@ mod server;
 pub use self::environment::{Environment, ProviderKeys};
 pub use self::error::ServerError;
 pub use self::http::TlsError;
+pub use self::logs::{LogWriter, Logs};
 pub use self::process::discovery;
 pub use self::server::{Server, ServerHandle, ServerOptions};
 

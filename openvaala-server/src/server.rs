@@ -28,6 +28,7 @@ use crate::files::create_private_dir;
 use crate::http::{
     Acceptor, DEFAULT_ADDRESS, Doors, Gate, Readiness, Remote, Wanted, bind, open_remote,
 };
+use crate::logs::Logs;
 use crate::process::discovery::{self, DiscoveryFile, Found};
 use crate::process::leftovers::Marker;
 use crate::process::signals::Signals;
@@ -61,6 +62,8 @@ pub struct ServerOptions {
     pub probe: LocalProbe,
     /// Whether a client started it, so that it ends by itself when it has nothing to do. Default: no.
     pub started_by_client: bool,
+    /// What keeps the end of its log for clients; whoever sets up `tracing` writes to it. Default: `None`, nothing.
+    pub logs: Option<Logs>,
     /// Whether SIGTERM and SIGINT end it and SIGHUP reloads its configuration. Default: no, since signals belong to the
     /// whole process.
     pub handle_signals: bool,
@@ -84,6 +87,7 @@ impl ServerOptions {
             environment: Environment::default(),
             probe: LocalProbe::nowhere(),
             started_by_client: false,
+            logs: None,
             handle_signals: false,
         }
     }
@@ -268,6 +272,7 @@ impl Server {
             commands: commands.clone(),
             reloads,
             source: Arc::new(options_source),
+            logs: options.logs,
             keys: keys.clone(),
             tokens,
             client: None,

@@ -47,6 +47,7 @@ mod one_owner;
 mod pending_commands;
 mod power_cut;
 mod remote;
+mod server_logs;
 mod shared;
 mod slow_disk;
 mod small_model;

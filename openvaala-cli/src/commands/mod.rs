@@ -43,6 +43,7 @@ pub(crate) async fn run(cli: Cli) -> Result<ExitCode, CliError> {
         Command::Serve(args) => match args.command {
             None => serve::run(dirs, &args).await,
             Some(ServeCommand::Stop { timeout }) => serve::stop(&dirs, timeout).await,
+            Some(ServeCommand::Logs { lines, follow }) => serve::logs(&dirs, lines, follow).await,
             Some(ServeCommand::Status { json }) => serve::status(&dirs, json).await,
         },
         Command::List(args) => list::run(&dirs, args).await,
@@ -77,7 +78,7 @@ const fn of_this_machine(command: &Command) -> Option<&'static str> {
         Command::Serve(args) => match args.command {
             None => Some("openvaala serve"),
             Some(ServeCommand::Stop { .. }) => Some("openvaala serve stop"),
-            Some(ServeCommand::Status { .. }) => None,
+            Some(ServeCommand::Status { .. } | ServeCommand::Logs { .. }) => None,
         },
         Command::Provider(ProviderCommand::Add(_)) => Some("openvaala provider add"),
         Command::Config(ConfigCommand::Check) => Some("openvaala config check"),

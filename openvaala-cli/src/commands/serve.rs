@@ -5,11 +5,12 @@ use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
 use openvaala_protocol::client::{ClientError, shut_down};
-use openvaala_protocol::rpc::method::ServerStatus;
-use openvaala_protocol::rpc::params::server::{StatusParams, StatusResult};
+use openvaala_protocol::rpc::method::{ServerLogs, ServerStatus};
+use openvaala_protocol::rpc::params::server::{LogsParams, StatusParams, StatusResult};
 use openvaala_server::config::{RemoteConfig, TlsFiles};
-use openvaala_server::{Server, ServerError, ServerOptions};
+use openvaala_server::{Logs, Server, ServerError, ServerOptions};
 use tracing_subscriber::EnvFilter;
+use tracing_subscriber::fmt::writer::MakeWriterExt;
 
 use super::environment;
 use crate::args::ServeArgs;
@@ -22,15 +23,19 @@ use crate::start::{connect_running, found, options};
 const GONE: Duration = Duration::from_secs(15);
 /// How long the turns of a server that is replaced may go on.
 const REPLACE_WAIT: Duration = Duration::from_secs(30);
+/// How long a line is waited for at once, in milliseconds.
+const FOLLOW_WAIT: u32 = 30_000;
 /// How often another server is found in the place of one that was stopped.
 const REPLACEMENTS: usize = 3;
 
 pub(super) async fn run(dirs: Dirs, args: &ServeArgs) -> Result<ExitCode, CliError> {
     let filter =
         EnvFilter::try_from_env("OPENVAALA_LOG").unwrap_or_else(|_| EnvFilter::new("info"));
+    let logs = Logs::keep();
+    let kept = logs.clone();
     tracing_subscriber::fmt()
         .with_env_filter(filter)
-        .with_writer(std::io::stderr)
+        .with_writer(std::io::stderr.and(move || kept.writer()))
         .with_ansi(false)
         // It would say on a full disk that it cannot say anything, and panic since it cannot say that.
         .log_internal_errors(false)
@@ -40,6 +45,7 @@ pub(super) async fn run(dirs: Dirs, args: &ServeArgs) -> Result<ExitCode, CliErr
     options.is_default_data_dir = dirs.data == dirs.default_data;
     options.working_dir = std::env::current_dir()?;
     (options.listen, options.remote) = listen(args)?;
+    options.logs = Some(logs);
     options.started_by_client = args.client_started;
     options.handle_signals = true;
     let server = if args.replace {
@@ -141,6 +147,39 @@ fn is_running(pid: u32) -> bool {
         .next()
         .and_then(|rest| rest.trim_start().chars().next());
     !matches!(state, Some('Z' | 'X') | None)
+}
+
+pub(super) async fn logs(dirs: &Dirs, lines: u32, follow: bool) -> Result<ExitCode, CliError> {
+    let Some((client, _notices)) = connect_running(dirs).await? else {
+        note("no server runs");
+        return Ok(ExitCode::from(crate::error::FAILED));
+    };
+    let mut params = LogsParams {
+        after: None,
+        limit: Some(lines),
+        wait_ms: None,
+    };
+    loop {
+        let said = match client.call::<ServerLogs>(params.clone()).await {
+            Ok(said) => said,
+            // It was followed to its end.
+            Err(ClientError::Disconnected { .. }) if params.after.is_some() => break,
+            Err(error) => return Err(error.into()),
+        };
+        for line in said.lines {
+            out(&format!("{}\n", line.text))?;
+        }
+        if !follow {
+            client.close().await;
+            break;
+        }
+        params = LogsParams {
+            after: Some(said.next),
+            limit: None,
+            wait_ms: Some(FOLLOW_WAIT),
+        };
+    }
+    Ok(ExitCode::SUCCESS)
 }
 
 pub(super) async fn status(dirs: &Dirs, json: bool) -> Result<ExitCode, CliError> {

@@ -29,6 +29,7 @@ const REQUESTS: &[(&str, &str)] = &[
         "token/bind",
         r#"{"conversation_id":"0192d3f5-8c1e-7a5b-9c2d-3e4f5a6b7c8d","session_id":"0192d3f5-8c1e-7a5b-9c2d-000000000001","rights":["watch"],"expires_in_seconds":60}"#,
     ),
+    ("server/logs", r#"{"after":7,"limit":10,"wait_ms":1000}"#),
     ("server/reindex", "{}"),
     (
         "server/check",
@@ -303,6 +304,7 @@ fn written(call: &Call) -> Box<RawValue> {
         Call::ProviderAdd(params) => to_raw_value(params),
         Call::ProviderRemove(params) => to_raw_value(params),
         Call::ProviderEdit(params) => to_raw_value(params),
+        Call::ServerLogs(params) => to_raw_value(params),
         Call::ModelDefaultSet(params) => to_raw_value(params),
         Call::ConfigGet(params) => to_raw_value(params),
         Call::ConfigValidate(params) => to_raw_value(params),

@@ -300,6 +300,7 @@ async fn perform(
         Call::ServerStatus(_) => raw(server::status(context).await?),
         Call::ServerShutdown(params) => raw(server::shutdown(context, params).await),
         Call::ServerReload(_) => raw(server::reload(context).await?),
+        Call::ServerLogs(params) => raw(server::logs(context, params).await?),
         Call::ServerReindex(_) => raw(server::reindex(context, outbox).await?),
         Call::ServerCheck(params) => raw(server::check(context, outbox, params).await?),
         Call::ConversationDelete(params) => raw(trash::delete(context, params).await?),

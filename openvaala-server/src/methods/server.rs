@@ -5,20 +5,28 @@ use std::time::Duration;
 use openvaala_core::{CheckOptions, Progress};
 use openvaala_protocol::rpc::params::check::{CheckParams, CheckResult};
 use openvaala_protocol::rpc::params::server::{
-    ProgressParams, ReindexResult, ReloadResult, ShutdownParams, ShutdownResult, StatusResult,
+    LogLine, LogsParams, LogsResult, ProgressParams, ReindexResult, ReloadResult, ShutdownParams,
+    ShutdownResult, StatusResult,
 };
 use openvaala_protocol::rpc::{ErrorCode, Method, Notice, RpcError, method};
 use tokio::sync::{mpsc, oneshot};
-use tokio::time::Instant;
+use tokio::time::{Instant, timeout};
 
 use super::error::rpc_error;
 use crate::VERSION;
 use crate::connection::Outbox;
 use crate::context::{Command, ConfigChange, Context, Reload};
+use crate::logs::{Line, LogQuery};
 use crate::process::memory::resident;
 
 /// The shortest time between two notifications about progress.
 const PROGRESS_PAUSE: Duration = Duration::from_millis(100);
+
+/// How many lines of the log are given if nobody says otherwise, and at most.
+const LOG_LINES: u32 = 100;
+const MAX_LOG_LINES: u32 = 1_000;
+/// The longest time that a line is waited for.
+const LONGEST_LOG_WAIT: Duration = Duration::from_secs(30);
 
 /// The longest time that an end waits for running turns.
 const LONGEST_WAIT: Duration = Duration::from_secs(3_600);
@@ -81,6 +89,34 @@ pub(super) async fn change(
     let sent = context.reloads.send(Reload { change, reply }).await;
     sent.map_err(|_| stopped())?;
     result.await.map_err(|_| stopped())?
+}
+
+/// Gives some of the log; waits for a line if that is asked for.
+pub(crate) async fn logs(context: &Context, params: LogsParams) -> Result<LogsResult, RpcError> {
+    let Some(logs) = &context.logs else {
+        let message = "this server keeps no log: look where its program writes it";
+        return Err(RpcError::new(ErrorCode::Runtime, message));
+    };
+    let limit = params.limit.unwrap_or(LOG_LINES).clamp(1, MAX_LOG_LINES);
+    let wait = Duration::from_millis(params.wait_ms.unwrap_or(0).into()).min(LONGEST_LOG_WAIT);
+    let query = LogQuery {
+        after: params.after,
+        limit: usize::try_from(limit).unwrap_or(usize::MAX),
+        wait: !wait.is_zero(),
+    };
+    let lines = if query.wait {
+        timeout(wait, logs.read(query)).await.unwrap_or_default()
+    } else {
+        logs.read(query).await
+    };
+    let next = lines.last().map(|line| line.number);
+    Ok(LogsResult {
+        next: next.or(params.after).unwrap_or(0),
+        lines: lines
+            .into_iter()
+            .map(|Line { number, text }| LogLine { number, text })
+            .collect(),
+    })
 }
 
 pub(crate) async fn reindex(context: &Context, outbox: &Outbox) -> Result<ReindexResult, RpcError> {

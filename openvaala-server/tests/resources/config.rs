@@ -141,3 +141,13 @@ async fn another_default_model_is_written_and_asked_and_comments_stay() {
     assert_eq!(fs::read_to_string(&main).unwrap(), expected);
     server.stop().await;
 }
+
+#[tokio::test]
+async fn a_server_that_keeps_no_log_says_so() {
+    let server = server().await;
+    let mut raw = server.raw().await;
+    let refused = raw.call("server/logs", json!({})).await;
+    let message = refused["error"]["message"].as_str().unwrap();
+    assert!(message.contains("keeps no log"), "{refused}");
+    server.stop().await;
+}

@@ -158,6 +158,52 @@ pub struct ReloadResult {
     pub after_restart: Vec<String>,
 }
 
+/// Parameters of `server/logs`.
+#[derive(Clone, Debug, Default, Deserialize, Eq, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema, ts_rs::TS))]
+#[cfg_attr(
+    feature = "schema",
+    schemars(rename = "ServerLogsParams"),
+    ts(rename = "ServerLogsParams", optional_fields = nullable)
+)]
+#[serde(default, deny_unknown_fields)]
+pub struct LogsParams {
+    /// Only lines after that number, the oldest first; `None` means the last ones.
+    #[cfg_attr(feature = "schema", ts(as = "Option<u32>"))]
+    pub after: Option<u64>,
+    /// How many to give: 1 to 1,000, default 100.
+    pub limit: Option<u32>,
+    /// How long to wait for a line if there is none yet, at most 30,000 ms. Default: not at all.
+    pub wait_ms: Option<u32>,
+}
+
+/// Result of `server/logs`.
+#[derive(Clone, Debug, Deserialize, Eq, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema, ts_rs::TS))]
+#[cfg_attr(
+    feature = "schema",
+    schemars(rename = "ServerLogsResult"),
+    ts(rename = "ServerLogsResult")
+)]
+pub struct LogsResult {
+    /// The lines, the oldest first.
+    pub lines: Vec<LogLine>,
+    /// What to give as `after` to go on.
+    #[cfg_attr(feature = "schema", ts(type = "number"))]
+    pub next: u64,
+}
+
+/// A line of a server's log.
+#[derive(Clone, Debug, Deserialize, Eq, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema, ts_rs::TS))]
+pub struct LogLine {
+    /// Its number, from 1 at the start of the server. Where numbers are left out lines are not kept any more.
+    #[cfg_attr(feature = "schema", ts(type = "number"))]
+    pub number: u64,
+    /// What it says.
+    pub text: String,
+}
+
 /// Parameters of `server/reindex`.
 #[derive(Clone, Debug, Default, Deserialize, Eq, PartialEq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema, ts_rs::TS))]
